@@ -1,0 +1,33 @@
+"""Adam (Kingma & Ba 2015) on one flat vector, with gradient clipping.
+
+Written here and not taken from torch.optim so that it can be traced into the same compiled function as
+the gradient: for small networks the optimizer's call overhead is a large part of an update. The bias
+corrections come in as numbers, because a power of a tensor would be computed anew for every element.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+
+BETA1, BETA2 = 0.9, 0.999
+
+
+def step_sizes(update: int, learning_rate: float, epsilon: float) -> tuple[float, float, float]:
+    """The three numbers that `adam_step_` needs at the `update`-th step, counted from 1."""
+    return learning_rate / (1 - BETA1**update), 1 / math.sqrt(1 - BETA2**update), epsilon
+
+
+def clip_norm(gradient: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
+    """The gradient scaled down to `max_norm` where it is longer, and the norm it had."""
+    norm = gradient.norm()
+    if math.isinf(max_norm):
+        return gradient, norm
+    return gradient * torch.clamp(max_norm / (norm + 1e-6), max=1.0), norm
+
+
+def adam_step_(theta: Tensor, first: Tensor, second: Tensor, gradient: Tensor, sizes: Tensor) -> None:
+    """One step in place; `sizes` holds what `step_sizes` returned, `first` and `second` the two moments."""
+    first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
+    second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
+    theta.sub_(sizes[0] * first / (second.sqrt() * sizes[1] + sizes[2]))

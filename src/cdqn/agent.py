@@ -1,0 +1,241 @@
+"""Agents: what a user holds in ten lines of Python.
+
+agent = cdqn.CDQN("CartPole-v1", seed=0)
+agent.learn(50_000)
+print(agent.evaluate(episodes=20))
+agent.save("runs/a")
+agent = cdqn.load("runs/a")        # goes on exactly where it stopped
+"""
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+import cdqn
+from cdqn.checkpoint import load_checkpoint, read_json, save_checkpoint, write_json, writing
+from cdqn.config import Algorithm, Config
+from cdqn.envs import EnvLike, describe, make_vec, require_kind
+from cdqn.errors import CheckpointError, ConfigError
+from cdqn.evaluation import EvaluationResult, evaluate
+from cdqn.metrics import Event, Row, row_of
+from cdqn.presets import get_preset, make_config
+from cdqn.trainer import Trainer
+
+
+class Agent:
+    """An algorithm on an environment: an id, a Gymnasium Env, or a VectorEnv.
+
+    `settings` are the fields of `cdqn.config.Config`; `preset` names a set of them. The budget of the
+    schedules of ε and β is `steps` where it is given, else the length of the first `learn`.
+    """
+
+    algorithm: ClassVar[Algorithm]
+
+    def __init__(self, env: EnvLike, *, preset: str | None = None, **settings: Any) -> None:
+        self._prepare(env, make_config(self.algorithm, preset, **settings), preset)
+        if "steps" in settings:
+            self.trainer.settle_budget(self.config.steps)
+
+    @classmethod
+    def from_config(cls, env: EnvLike, config: Config, preset: str | None = None) -> "Agent":
+        """The agent that a configuration describes."""
+        agent_class = AGENTS[config.algorithm]
+        agent = agent_class.__new__(agent_class)
+        agent._prepare(env, config, preset)
+        agent.trainer.settle_budget(config.steps)
+        return agent
+
+    def _prepare(self, env: EnvLike, config: Config, preset: str | None = None) -> None:
+        self._env = env
+        self.env_id = env if isinstance(env, str) else None
+        vector_env = make_vec(env, config.num_envs)
+        self.spec = describe(vector_env)
+        if preset is not None:
+            require_kind(get_preset(preset).kind, self.spec, preset)
+        self.config = config.resolved()
+        self.trainer = Trainer(vector_env, self.spec, self.config)
+        self.history: list[Row] = []
+
+    @property
+    def steps(self) -> int:
+        """Agent steps trained so far."""
+        return self.trainer.steps
+
+    def learn(self, steps: int, callback: Callable[[Event], None] | None = None) -> Self:
+        """Train for `steps` more steps; `callback` sees each event. Rows of metrics gather in `history`."""
+        if steps < 1:
+            raise ConfigError(f"learn was asked for {steps} steps: it must be at least 1")
+        for event in self.trainer.run(self.steps + steps):
+            self.history.append(row_of(event))
+            if callback:
+                callback(event)
+        return self
+
+    def evaluate(
+        self,
+        episodes: int = 20,
+        epsilon: float = 0.0,
+        seed: int | None = None,
+        env: EnvLike | None = None,
+        on_episode: Callable[[], None] | None = None,
+    ) -> EvaluationResult:
+        """Play whole episodes with the present policy, in environments of their own.
+
+        The seed is by default a function of the agent's, so that two evaluations see the same episodes.
+        """
+        if episodes < 1 or not 0 <= epsilon <= 1:
+            raise ConfigError(
+                f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]"
+            )
+        if seed is None:
+            seed = int(np.random.SeedSequence(self.config.seed, spawn_key=(2,)).generate_state(1)[0])
+        vector_env = make_vec(self._evaluation_env() if env is None else env, min(self.config.num_envs, episodes))
+        if describe(vector_env) != self.spec:
+            raise ConfigError(
+                f"the evaluation environment has {describe(vector_env)}, the agent was trained on {self.spec}"
+            )
+        try:
+            return evaluate(
+                self.trainer.actor,
+                vector_env,
+                self.spec,
+                episodes,
+                seed=seed,
+                epsilon=epsilon,
+                on_episode=on_episode,
+            )
+        finally:
+            if vector_env is not env:
+                vector_env.close()
+
+    def predict(self, observation: NDArray[Any]) -> Any:
+        """Greedy action for one observation, or an array of them for a batch."""
+        observation = np.asarray(observation, dtype=self.spec.observation_dtype)
+        shape = self.spec.observation_shape
+        if observation.shape == shape:
+            return int(self.trainer.actor.greedy(observation[None])[0]) + self.spec.first_action
+        if observation.shape[1:] == shape and len(observation):
+            return self.trainer.actor.greedy(observation) + self.spec.first_action
+        raise ConfigError(
+            f"predict got an observation of shape {observation.shape}: it must be {shape} or (N, *{shape})"
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write a run folder from which `load` goes on exactly here. An older save of this agent is replaced."""
+        run = Path(path)
+        if run.exists() and any(run.iterdir()) and read_run_config(run)[1] != self.config:
+            raise CheckpointError(f"{run} holds another run: choose another folder, or remove it first")
+        lines = "".join(json.dumps(row) + "\n" for row in self.history)
+        with writing(run):
+            write_run_config(run, self)
+            (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
+        self.save_checkpoint(run, len(lines.encode()))
+        return run
+
+    def save_checkpoint(self, run: Path, metrics_bytes: int) -> None:
+        """Add a checkpoint to a run folder whose metrics file is `metrics_bytes` long."""
+        state = {"metrics_bytes": metrics_bytes, "trainer": self.trainer.state_dict()}
+        save_checkpoint(run, self.steps, state)
+
+    def _evaluation_env(self) -> EnvLike:
+        """An environment like the training one, but another: evaluation must not disturb training."""
+        if isinstance(self._env, str):
+            return self._env
+        if isinstance(self._env, VectorEnv):
+            raise ConfigError(
+                "the agent was given a VectorEnv, of which cdqn cannot make another: pass one to evaluate(env=...)"
+            )
+        if self._env.spec is not None:
+            return gym.make(self._env.spec)
+        try:
+            return copy.deepcopy(self._env)
+        except Exception as error:  # whatever a user's class raises when it cannot be copied
+            raise ConfigError(
+                f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...)"
+            ) from error
+
+
+class CDQN(Agent):
+    """The convergent deep Q network (Eq. 12): the larger of DQN's loss and the Bellman residual."""
+
+    algorithm = "cdqn"
+
+
+class DQN(Agent):
+    """The deep Q network (Eq. 10), with double Q-learning, dueling and prioritized replay."""
+
+    algorithm = "dqn"
+
+
+class ResidualGradient(Agent):
+    """The residual gradient (Eq. 5): the Bellman residual alone; no target network."""
+
+    algorithm = "rg"
+
+
+AGENTS: dict[Algorithm, type[Agent]] = {"cdqn": CDQN, "dqn": DQN, "rg": ResidualGradient}
+
+
+def load(path: str | Path, env: EnvLike | None = None) -> Agent:
+    """An agent as it was saved, by `Agent.save` or by a run of `cdqn train`.
+
+    `env` is needed where the agent was made from an environment object instead of an id.
+    """
+    agent, _ = load_run(Path(path), env)
+    metrics = Path(path) / "metrics.jsonl"
+    if metrics.exists():
+        lines = metrics.read_text(encoding="utf-8").splitlines()
+        agent.history = [json.loads(line) for line in lines if line.endswith("}")]
+    return agent
+
+
+def load_run(run: Path, env: EnvLike | None = None) -> tuple[Agent, "Restored"]:
+    """An agent from a run folder, and what else its checkpoint tells."""
+    env_id, config = read_run_config(run)
+    if env is None:
+        if env_id is None:
+            raise CheckpointError(f"{run} was trained on an environment object: pass it, cdqn.load(path, env=...)")
+        env = env_id
+    agent = Agent.from_config(env, config)
+    state = load_checkpoint(run)
+    try:
+        notice = agent.trainer.load_state_dict(state["trainer"])
+        return agent, Restored(int(state["metrics_bytes"]), notice)
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"the checkpoint in {run} does not fit this version of cdqn: {error!r}") from error
+
+
+class Restored:
+    """What a checkpoint holds beside the agent."""
+
+    def __init__(self, metrics_bytes: int, notice: str | None) -> None:
+        self.metrics_bytes = metrics_bytes
+        """Length of metrics.jsonl at the checkpoint: later lines belong to steps that will be repeated."""
+        self.notice = notice
+        """Why open episodes were given up, if they were."""
+
+
+def write_run_config(run: Path, agent: Agent) -> None:
+    """RUN/config.json: the environment and every setting."""
+    run.mkdir(parents=True, exist_ok=True)
+    content = {"cdqn": cdqn.__version__, "config": {"env_id": agent.env_id, **agent.config.to_json()}}
+    write_json(run / "config.json", content)
+
+
+def read_run_config(run: Path) -> tuple[str | None, Config]:
+    """The environment's id and the settings of a run folder."""
+    path = run / "config.json"
+    content = read_json(path, "a run folder")
+    try:
+        settings = dict(content["config"])
+        env_id = settings.pop("env_id")
+    except (KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is not the configuration of a cdqn run") from error
+    return env_id, Config.from_json(settings, str(path))

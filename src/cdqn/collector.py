@@ -1,0 +1,237 @@
+"""The collector: a vector environment in, transitions out, whatever its autoreset mode.
+
+Three facts are kept apart here. A *terminated* episode has no future value; a *truncated* one does, and its
+last transition keeps the true final observation; and the step in which an environment merely resets
+itself (autoreset NEXT_STEP) is no transition at all.
+
+With autoreset disabled, the mode of all environments made by `make_vec`, every episode is begun by a seed of
+our own: an open episode is then its seed and its actions, and `load_state_dict` plays it again.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from cdqn.envs import EnvSpec
+from cdqn.errors import NonFiniteError
+from cdqn.replay import Transitions
+
+Resumption = Literal["replayed", "state", "episode border"]
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A finished episode."""
+
+    step: int
+    """Agent steps collected when it ended, this one included."""
+    env: int
+    total_reward: float
+    length: int
+    ended: Literal["terminated", "truncated"]
+
+
+class Collected(NamedTuple):
+    """The harvest of one step of the vector environment."""
+
+    transitions: Transitions
+    episodes: list[Episode]
+
+
+class Collector:
+    """Steps a vector environment, and keeps the books of its episodes."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, seed: int) -> None:
+        self.env = env
+        self.spec = spec
+        self.seed = seed
+        self.steps = 0
+        self.mode: AutoresetMode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        count = env.num_envs
+        self._is_float = np.issubdtype(spec.observation_dtype, np.floating)
+        self._episode_index = np.zeros(count, dtype=np.int64)
+        self._actions: list[list[int]] = [[] for _ in range(count)]
+        self._total_reward = np.zeros(count)
+        self._length = np.zeros(count, dtype=np.int64)
+        self._first = np.ones(count, dtype=bool)
+        self._resetting = np.zeros(count, dtype=bool)
+        self._streams = np.arange(count)
+        self.observation: NDArray[Any] = self._begin()
+
+    @property
+    def resumption(self) -> Resumption:
+        """How open episodes survive a checkpoint: played again, as captured state, or not at all."""
+        if _has_state(self.env):
+            return "state"
+        return "replayed" if self.mode == AutoresetMode.DISABLED else "episode border"
+
+    @property
+    def longest_open_episode(self) -> int:
+        """Steps of the longest episode that has not ended."""
+        return int(self._length.max())
+
+    def step(self, actions: NDArray[np.int64]) -> Collected:
+        """Act in all environments at once."""
+        observation, reward, terminated, truncated, infos = self.env.step(actions + self.spec.first_action)
+        observation = self._checked_observation(observation)
+        done = terminated | truncated
+        any_done = done.any()
+        final = observation
+        if any_done and self.mode == AutoresetMode.SAME_STEP:
+            final = observation.copy()
+            for env in np.flatnonzero(done):
+                final[env] = infos["final_obs"][env]
+            final = self._checked_observation(final)
+        reward = self._checked_reward(reward)
+        real = ~self._resetting  # in a NEXT_STEP environment the step after an end only resets
+        transitions = Transitions(
+            self.observation, actions, reward, final, terminated, self._streams, self._first.copy()
+        )
+        if self._resetting.any():
+            transitions = Transitions(*(field[real] for field in transitions))
+        self.steps += len(transitions.action)
+
+        self._total_reward[real] += reward[real]
+        self._length[real] += 1
+        self._first[:] = self._resetting
+        if self.mode == AutoresetMode.DISABLED:
+            for open_actions, action in zip(self._actions, actions.tolist(), strict=True):
+                open_actions.append(action)
+        episodes = self._close(done & real, terminated) if any_done else []
+        self._resetting = done & real if self.mode == AutoresetMode.NEXT_STEP else self._resetting
+        self.observation = self._reset_where(done, observation) if any_done else observation
+        return Collected(transitions, episodes)
+
+    def state_dict(self) -> dict[str, Any]:
+        """The books, and the open episodes in whatever form this environment allows."""
+        state: dict[str, Any] = {
+            "steps": self.steps,
+            "episode_index": self._episode_index,
+            "total_reward": self._total_reward,
+            "length": self._length,
+            "first": self._first,
+            "observation": self.observation,
+            "resumption": self.resumption,
+        }
+        if self.resumption == "state":
+            state["env"] = self.env.unwrapped.state_dict()
+            state["resetting"] = self._resetting
+        elif self.resumption == "replayed":
+            state["actions"] = np.array(
+                [a for open_episode in self._actions for a in open_episode], dtype=np.int64
+            )
+            state["action_counts"] = np.array([len(a) for a in self._actions], dtype=np.int64)
+        return state
+
+    def load_state_dict(self, state: dict[str, Any]) -> str | None:
+        """Take over the books and bring the environment back; if it cannot be brought back, say why."""
+        self.steps = int(state["steps"])
+        self._episode_index[:] = state["episode_index"]
+        if state["resumption"] != self.resumption:
+            return self._restart("the environment is of another kind than the saved one")
+        if self.resumption == "episode border":
+            return self._restart("this vector environment resets itself: its open episodes cannot be played again")
+        if self.resumption == "state":
+            self.env.unwrapped.load_state_dict(state["env"])
+            self._resetting[:] = state["resetting"]
+            self.observation = np.array(state["observation"])
+        else:
+            replayed = self._replay(state["actions"], state["action_counts"])
+            if not np.array_equal(replayed, state["observation"], equal_nan=True):
+                return self._restart("the environment does not repeat an episode from its seed and actions")
+            self.observation = replayed
+        self._total_reward[:] = state["total_reward"]
+        self._length[:] = state["length"]
+        self._first[:] = state["first"]
+        return None
+
+    def _begin(self) -> NDArray[Any]:
+        """The first observations of fresh episodes in all environments."""
+        if self.mode == AutoresetMode.DISABLED:
+            observation, _ = self.env.reset(seed=self._seeds())
+        else:
+            observation, _ = self.env.reset(seed=int(self._episode_seed(0)))
+        return self._checked_observation(observation)
+
+    def _restart(self, reason: str) -> str:
+        """Give up the open episodes; nothing of them is stored twice, nothing is invented."""
+        self._episode_index += 1
+        self._actions = [[] for _ in self._actions]
+        self._total_reward[:] = 0
+        self._length[:] = 0
+        self._first[:] = True
+        self._resetting[:] = False
+        self.observation = self._begin()
+        return f"{reason}; the run goes on with new episodes, and is not bit for bit the uninterrupted one"
+
+    def _replay(self, actions: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[Any]:
+        """Play the open episodes again, each from its own seed."""
+        rows = np.split(actions, np.cumsum(counts)[:-1])
+        self._actions = [row.tolist() for row in rows]
+        observation = self._begin()
+        # All must end together, so the shorter ones wait: they are put back to their start after each step.
+        longest = int(counts.max(initial=0))
+        for remaining in range(longest, 0, -1):
+            waiting = counts < remaining
+            step_actions = np.array([row[-remaining] if len(row) >= remaining else 0 for row in rows])
+            observation, *_ = self.env.step(step_actions + self.spec.first_action)
+            if waiting.any():
+                observation, _ = self.env.reset(seed=self._seeds(), options={"reset_mask": waiting})
+        return self._checked_observation(observation)
+
+    def _close(self, done: NDArray[np.bool_], terminated: NDArray[np.bool_]) -> list[Episode]:
+        """Report the finished episodes and clear their books."""
+        episodes = []
+        for env in np.flatnonzero(done).tolist():
+            ended: Literal["terminated", "truncated"] = "terminated" if terminated[env] else "truncated"
+            total, length = float(self._total_reward[env]), int(self._length[env])
+            episodes.append(Episode(self.steps, env, total, length, ended))
+            self._total_reward[env] = 0
+            self._length[env] = 0
+            self._actions[env] = []
+            self._episode_index[env] += 1
+            self._first[env] = True
+        return episodes
+
+    def _reset_where(self, done: NDArray[np.bool_], observation: NDArray[Any]) -> NDArray[Any]:
+        if self.mode != AutoresetMode.DISABLED:
+            return observation
+        fresh, _ = self.env.reset(seed=self._seeds(), options={"reset_mask": done})
+        return self._checked_observation(fresh)
+
+    def _seeds(self) -> list[int]:
+        return [int(self._episode_seed(env)) for env in range(self.env.num_envs)]
+
+    def _episode_seed(self, env: int) -> np.uint32:
+        """Seed of an environment's present episode: a function of the run's seed, never of the past."""
+        key = (env, int(self._episode_index[env]))
+        seed: np.uint32 = np.random.SeedSequence(self.seed, spawn_key=key).generate_state(1)[0]
+        return seed
+
+    def _checked_observation(self, observation: NDArray[Any]) -> NDArray[Any]:
+        # A copy, because a vector environment may hand out one buffer again and again.
+        observation = np.array(observation, dtype=self.spec.observation_dtype)
+        if self._is_float and not np.isfinite(observation).all():
+            env = int(np.flatnonzero(~np.isfinite(observation).reshape(len(observation), -1).all(1))[0])
+            raise NonFiniteError(self._blame("observation", env, observation[env]))
+        return observation
+
+    def _checked_reward(self, reward: NDArray[Any]) -> NDArray[np.float32]:
+        reward = np.asarray(reward, dtype=np.float32)
+        if not np.isfinite(reward).all():
+            env = int(np.flatnonzero(~np.isfinite(reward))[0])
+            raise NonFiniteError(self._blame("reward", env, reward[env]))
+        return reward
+
+    def _blame(self, what: str, env: int, value: Any) -> str:
+        return (
+            f"environment {env} returned the {what} {value} at step {self.steps + 1}: it must be finite; "
+            "mend the environment, then resume from the last checkpoint"
+        )
+
+
+def _has_state(env: VectorEnv[Any, Any, Any]) -> bool:
+    return hasattr(env.unwrapped, "state_dict") and hasattr(env.unwrapped, "load_state_dict")

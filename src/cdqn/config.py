@@ -1,0 +1,238 @@
+"""Everything a run can be told, in one frozen dataclass that rejects what cannot work.
+
+Units are in the names: a *step* is one decision of the agent, an *update* one step of the optimizer.
+`None` means "not set": `resolved()` fills it in where it acts, and leaves it None where it cannot act,
+so that a setting without effect is an error and not a silent wish.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+from cdqn.errors import CheckpointError, ConfigError
+
+Algorithm = Literal["cdqn", "dqn", "rg"]
+ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+LABELS = {"cdqn": "C-DQN", "dqn": "DQN", "rg": "RG"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Config:
+    """Settings of a run. Defaults are for vector observations (classic control) on a CPU."""
+
+    algorithm: Algorithm = "cdqn"
+    """C-DQN (the convergent one), DQN, or RG, the residual gradient. They differ in the loss alone."""
+    seed: int = 0
+    """Seed of everything random: weights, exploration, replay, environments."""
+    steps: int = 50_000
+    """Budget in agent steps; the schedules of ε and β run over it."""
+    gamma: float = 0.99
+    """Discount factor γ."""
+    num_envs: int = 4
+    """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
+
+    hidden: tuple[int, ...] = (128, 128)
+    """Widths of the hidden layers; the last one is that of each dueling stream."""
+    dueling: bool = True
+    """Dueling head: Q = V + A − mean A."""
+
+    loss: Literal["huber", "mse"] = "huber"
+    """Huber loss with threshold 1 (Sec. 5.1), or one half of the squared error (Sec. 5.2)."""
+    value_transform: bool = False
+    """Learn T(Q) instead of Q: squashed roughly to its square root (Sec. 5.3)."""
+    double_q: bool | None = None
+    """Double Q-learning in the target network's term. On unless the algorithm is RG, which has no such term."""
+    learning_rate: float = 5e-4
+    """Step size of Adam."""
+    adam_epsilon: float = 1e-5
+    """ε_a of Adam: bounds the step where gradients vanish."""
+    batch_size: int = 32
+    """Transitions per update."""
+    gradient_clip_norm: float = 10.0
+    """Largest ℓ2 norm of the gradient; inf switches clipping off."""
+    update_period_steps: int = 4
+    """Agent steps per update."""
+    target_period_updates: int | None = None
+    """Updates between two copies to the target network: 200 unless set. RG has no target network."""
+    target_copy: Literal["previous", "exact"] | None = None
+    """What is copied: the parameters before the update at hand, as in the paper, or those after it."""
+    warmup_steps: int = 1_000
+    """Steps with random actions before the first update."""
+
+    replay: Literal["prioritized", "uniform"] = "prioritized"
+    """How transitions are sampled."""
+    memory_size: int = 100_000
+    """Transitions kept."""
+    eviction: Literal["fifo", "random"] = "fifo"
+    """What a full memory overwrites: the oldest transition, or a random one (Sec. 5.2)."""
+    discard_fraction: float = 0.0
+    """Share of transitions that are never stored: 0.5 in Fig. 5."""
+    alpha: float | None = None
+    """Exponent α of the priorities: 0.6 unless set."""
+    beta_start: float | None = None
+    """Exponent β of the importance weights at the first step; 1 at the last. 0.4 unless set."""
+    priority_scheme: Literal["floor", "original"] | None = None
+    """Priorities bounded from below by their mean (App. E.2), or as in Schaul et al. (Fig. 14)."""
+    priority_epsilon: float | None = None
+    """ε_p, added to |δ|: 1e-10 unless set, when the floor makes it irrelevant."""
+    floor_divisor: float | None = None
+    """c̃_p: no priority falls below the mean over c̃_p, no weight exceeds 2c̃_p. 10 unless set."""
+    raise_predecessor: bool | None = None
+    """A large |δ| lifts the priority of the transition before it as well. On unless set."""
+
+    epsilon_middle: float = 0.1
+    """ε at the end of its exponential fall."""
+    epsilon_final: float = 0.01
+    """ε at the end of its linear fall, and from there on."""
+    epsilon_middle_fraction: float = 0.1
+    """Share of the budget after which ε is at its middle value (0.02 in the paper, of a far larger budget)."""
+    epsilon_final_fraction: float = 0.8
+    """Share of the budget after which ε is at its final value."""
+
+    log_period_steps: int = 1_000
+    """Steps between two lines of metrics."""
+    checkpoint_period_steps: int = 10_000
+    """Steps between two checkpoints."""
+    evaluation_period_steps: int | None = None
+    """Steps between two greedy evaluations during training; unset: only one, at the end."""
+    evaluation_episodes: int = 20
+    """Episodes of a greedy evaluation."""
+    compile: Literal["auto", "on", "off"] = "auto"
+    """Compile the update with torch.compile: "auto" does so where it pays and a C++ compiler is found."""
+
+    def __post_init__(self) -> None:
+        for name, (check, wanted) in _RANGES.items():
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, int | float) and check(value)):
+                raise ConfigError(f"{name} is {value!r}: it must be {wanted}")
+        for name, allowed in _CHOICES.items():
+            value = getattr(self, name)
+            if value is not None and value not in allowed:
+                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
+        if not self.hidden or any(not isinstance(width, int) or width < 1 for width in self.hidden):
+            raise ConfigError(f"hidden is {self.hidden!r}: it must be one or more widths of at least 1")
+        for check_together in (self._check_idle, self._check_sizes):
+            check_together()
+
+    def _check_idle(self) -> None:
+        """A setting that cannot act is an error (and not a silent wish)."""
+        if self.algorithm == "rg":
+            for name in ("double_q", "target_period_updates", "target_copy"):
+                if getattr(self, name):
+                    raise ConfigError(f"rg has no target network: drop {name}")
+        if self.replay == "uniform":
+            for name in _PRIORITIZED_DEFAULTS:
+                if getattr(self, name) is not None:
+                    raise ConfigError(f"uniform replay has no priorities: drop {name}, or use prioritized replay")
+        if self.priority_scheme == "original" and self.floor_divisor is not None:
+            raise ConfigError("the original priority scheme has no floor: drop floor_divisor")
+
+    def _check_sizes(self) -> None:
+        if self.memory_size < self.batch_size:
+            raise ConfigError(
+                f"memory_size is {self.memory_size}, below batch_size {self.batch_size}: no batch could be drawn"
+            )
+        if self.warmup_steps * (1 - self.discard_fraction) < self.batch_size:
+            raise ConfigError(
+                f"warmup_steps is {self.warmup_steps} with discard_fraction {self.discard_fraction}: "
+                f"the first update needs batch_size {self.batch_size} transitions; raise warmup_steps"
+            )
+        if self.epsilon_middle_fraction > self.epsilon_final_fraction:
+            raise ConfigError(
+                f"epsilon_middle_fraction {self.epsilon_middle_fraction} comes after "
+                f"epsilon_final_fraction {self.epsilon_final_fraction}: swap or change them"
+            )
+        if self.gradient_clip_norm <= 0 or math.isnan(self.gradient_clip_norm):
+            raise ConfigError(
+                f"gradient_clip_norm is {self.gradient_clip_norm}: it must be above 0, or inf for none"
+            )
+
+    def resolved(self) -> Self:
+        """A copy in which each setting that acts has its value."""
+        fill: dict[str, Any] = {}
+        if self.algorithm != "rg":
+            fill |= _TARGET_DEFAULTS
+        if self.replay == "prioritized":
+            fill |= _PRIORITIZED_DEFAULTS
+            if self.priority_scheme == "original":
+                del fill["floor_divisor"]
+        missing = {name: value for name, value in fill.items() if getattr(self, name) is None}
+        return dataclasses.replace(self, **missing)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, in the order of the fields."""
+        return {name: list(v) if isinstance(v, tuple) else v for name, v in dataclasses.asdict(self).items()}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any], source: str) -> Self:
+        """The inverse of `to_json`; `source` names the file in errors."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        if unknown := sorted(set(values) - known):
+            raise CheckpointError(
+                f"{source} has unknown settings {', '.join(unknown)}: it was written by another version of cdqn"
+            )
+        try:
+            return cls(**{**values, "hidden": tuple(values.get("hidden", cls.hidden))})
+        except (ConfigError, TypeError) as error:
+            raise CheckpointError(f"{source} is damaged: {error}") from error
+
+
+_TARGET_DEFAULTS: dict[str, Any] = {
+    "double_q": True,
+    "target_period_updates": 200,
+    "target_copy": "previous",
+}
+
+_PRIORITIZED_DEFAULTS: dict[str, Any] = {
+    "alpha": 0.6,
+    "beta_start": 0.4,
+    "priority_scheme": "floor",
+    "priority_epsilon": 1e-10,
+    "floor_divisor": 10.0,
+    "raise_predecessor": True,
+}
+
+_UNIT = (lambda v: 0 <= v <= 1, "within [0, 1]")
+_POSITIVE = (lambda v: v > 0 and math.isfinite(v), "a number above 0")
+_COUNT = (lambda v: isinstance(v, int) and v >= 1, "a whole number of at least 1")
+_RANGES = {
+    "seed": (lambda v: isinstance(v, int) and 0 <= v < 2**63, "a whole number from 0 on"),
+    "gamma": _UNIT,
+    "learning_rate": _POSITIVE,
+    "adam_epsilon": _POSITIVE,
+    "discard_fraction": (lambda v: 0 <= v < 1, "within [0, 1)"),
+    "alpha": _UNIT,
+    "beta_start": _UNIT,
+    "priority_epsilon": _POSITIVE,
+    "floor_divisor": (lambda v: v > 1 and math.isfinite(v), "a number above 1"),
+    "epsilon_middle": (lambda v: 0 < v <= 1, "within (0, 1]"),
+    "epsilon_final": _UNIT,
+    "epsilon_middle_fraction": _UNIT,
+    "epsilon_final_fraction": _UNIT,
+    "warmup_steps": _COUNT,
+} | dict.fromkeys(
+    (
+        "steps",
+        "num_envs",
+        "batch_size",
+        "update_period_steps",
+        "target_period_updates",
+        "memory_size",
+        "log_period_steps",
+        "checkpoint_period_steps",
+        "evaluation_period_steps",
+        "evaluation_episodes",
+    ),
+    _COUNT,
+)
+_CHOICES = {
+    "algorithm": ALGORITHMS,
+    "loss": ("huber", "mse"),
+    "target_copy": ("previous", "exact"),
+    "replay": ("prioritized", "uniform"),
+    "eviction": ("fifo", "random"),
+    "priority_scheme": ("floor", "original"),
+    "compile": ("auto", "on", "off"),
+}

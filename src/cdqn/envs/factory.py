@@ -1,0 +1,141 @@
+"""From an id, an Env or a VectorEnv to a checked VectorEnv.
+
+Environments made here have autoreset disabled: the collector resets and seeds every episode itself, so
+that an episode is its seed and its actions, and can be played again after a crash.
+"""
+
+import difflib
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+
+from cdqn.errors import ConfigError, MissingPackageError, UnsupportedEnvironmentError
+
+EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
+Kind = Literal["vector", "minatar"]
+
+_EXTRAS = {"MinAtar": ("minatar", "minatar"), "ALE": ("ale_py", "atari")}
+"""Namespaces of ids whose package registers itself on import, and the extra that installs it."""
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """What the rest of the library needs to know of an environment."""
+
+    kind: Kind
+    observation_shape: tuple[int, ...]
+    observation_dtype: np.dtype[Any]
+    num_actions: int
+    first_action: int
+    """Gymnasium's Discrete may start elsewhere than at 0; we count from 0."""
+
+
+def make_vec(env: EnvLike, num_envs: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
+    """A VectorEnv of `num_envs` copies for an id, of one for an Env; a VectorEnv comes back as it is."""
+    if isinstance(env, VectorEnv):
+        return env
+    if isinstance(env, gym.Env):
+        makers = [lambda: env]
+    else:
+        _register(env)
+        makers = [partial(_make, env, render_mode)] * num_envs
+    return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
+
+
+def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
+    """The facts of an environment, or an error that says what is not supported and what to do."""
+    actions, observations = env.single_action_space, env.single_observation_space
+    if not isinstance(actions, Discrete):
+        raise UnsupportedEnvironmentError(
+            f"the environment has actions {actions}: Q-learning needs a finite set, gymnasium.spaces.Discrete; "
+            "make a finite choice of actions with gymnasium.wrappers.TransformAction"
+        )
+    if not isinstance(observations, Box):
+        raise UnsupportedEnvironmentError(
+            f"the environment has observations {observations}: only gymnasium.spaces.Box is supported; "
+            "wrap it in gymnasium.wrappers.FlattenObservation, which makes a vector of it"
+        )
+    dtype = observations.dtype
+    if dtype == np.float64:
+        dtype = np.dtype(np.float32)  # networks compute in float32
+    if not (dtype == np.float32 or dtype == np.bool_ or np.issubdtype(dtype, np.integer)):
+        raise UnsupportedEnvironmentError(
+            f"the environment has observations of type {dtype}: floats, integers and bool are supported; "
+            "convert them with gymnasium.wrappers.DtypeObservation"
+        )
+    return EnvSpec(_kind(observations), observations.shape, dtype, int(actions.n), int(actions.start))
+
+
+def _kind(space: Box) -> Kind:
+    if len(space.shape) == 1:
+        return "vector"
+    if len(space.shape) == 3 and space.shape[:2] == (10, 10):
+        return "minatar"
+    raise UnsupportedEnvironmentError(
+        f"the environment has observations of shape {space.shape}: vectors and MinAtar's 10×10×channels are "
+        "supported; wrap it in gymnasium.wrappers.FlattenObservation to learn from the flat vector"
+    )
+
+
+def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
+    try:
+        # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
+        return gym.make(env_id, render_mode=render_mode, disable_env_checker=True)
+    except gym.error.DependencyNotInstalled as error:
+        raise MissingPackageError(f"{env_id} needs a package that is not installed: {error}") from error
+    except gym.error.Error as error:
+        raise UnsupportedEnvironmentError(f"{env_id} cannot be made: {error}") from error
+
+
+def _register(env_id: str) -> None:
+    """Make sure that the id is known to Gymnasium, or say which ones are near."""
+    if ":" in env_id:  # "module:id" is Gymnasium's way to name an environment of one's own
+        module, _, _ = env_id.partition(":")
+        try:
+            gym.spec(env_id)
+        except ModuleNotFoundError as error:
+            raise UnsupportedEnvironmentError(
+                f"{env_id}: no module {module!r} can be imported ({error}); check the name or PYTHONPATH"
+            ) from error
+        except gym.error.Error as error:
+            raise UnsupportedEnvironmentError(f"{env_id}: {error}") from error
+        return
+    namespace = env_id.partition("/")[0]
+    if "/" in env_id and namespace in _EXTRAS:
+        _register_namespace(env_id, *_EXTRAS[namespace])
+    if env_id in gym.registry:
+        return
+    try:
+        gym.spec(env_id)  # accepts an id without version
+    except gym.error.Error as error:
+        near = difflib.get_close_matches(env_id, gym.registry, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        raise UnsupportedEnvironmentError(
+            f"there is no environment {env_id!r}: {hint}`cdqn list` shows those that are registered"
+        ) from error
+
+
+def _register_namespace(env_id: str, package: str, extra: str) -> None:
+    try:
+        module = __import__(package)
+    except ImportError as error:
+        raise MissingPackageError(f"{env_id} needs {package}: pip install 'cdqn[{extra}]'") from error
+    if not any(key.startswith(env_id.partition("/")[0] + "/") for key in gym.registry):
+        if hasattr(module, "gym"):
+            module.gym.register_envs()
+        else:
+            gym.register_envs(module)
+
+
+def require_kind(wanted: Kind, spec: EnvSpec, preset: str) -> None:
+    """A preset is for one kind of environment."""
+    if spec.kind != wanted:
+        raise ConfigError(
+            f"preset {preset!r} is for {wanted} observations, this environment has {spec.kind} observations "
+            f"of shape {spec.observation_shape}: choose another preset (`cdqn list`) or drop it"
+        )

@@ -1,0 +1,178 @@
+"""Networks that map a batch of observations to Q values, one per action.
+
+Weights by He et al. (2015), uniform with gain √2, biases zero, in every layer (App. E.1).
+The dueling head (Wang et al. 2016) is Q = V + A − mean A.
+"""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+Array = NDArray[np.floating]
+
+
+def he_initialize(module: nn.Module) -> None:
+    """He-uniform weights with gain √2 and zero biases, for every linear and convolutional layer."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+class Head(nn.Module):
+    """Features to Q: one hidden layer, then Q itself or, dueling, a value and an advantage stream.
+
+    The hidden layers of both streams are one matrix: one product instead of two.
+    """
+
+    def __init__(self, features: int, num_actions: int, width: int, dueling: bool) -> None:
+        super().__init__()
+        self.width = width
+        self.dueling = dueling
+        self.hidden = nn.Linear(features, 2 * width if dueling else width)
+        self.advantage = nn.Linear(width, num_actions)
+        self.value = nn.Linear(width, 1) if dueling else None
+
+    def forward(self, features: Tensor) -> Tensor:
+        hidden = torch.relu(self.hidden(features))
+        if self.value is None:
+            q_BA: Tensor = self.advantage(hidden)
+            return q_BA
+        value_B1 = self.value(hidden[:, : self.width])
+        advantage_BA = self.advantage(hidden[:, self.width :])
+        return dueling_q(value_B1, advantage_BA)
+
+
+def dueling_q(value_B1: Tensor, advantage_BA: Tensor) -> Tensor:
+    """Q = V + A − mean A (Wang et al. 2016, their Eq. 9)."""
+    return value_B1 + advantage_BA - advantage_BA.mean(1, keepdim=True)
+
+
+class MLP(nn.Module):
+    """For vector observations: ReLU layers of the given widths, the last of them inside the head."""
+
+    def __init__(
+        self, input_size: int, num_actions: int, hidden: Sequence[int] = (128, 128), dueling: bool = True
+    ) -> None:
+        super().__init__()
+        widths = [input_size, *hidden[:-1]]
+        self.torso = nn.ModuleList(nn.Linear(a, b) for a, b in itertools.pairwise(widths))
+        self.head = Head(widths[-1], num_actions, hidden[-1], dueling)
+        he_initialize(self)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        features = observation.flatten(1).to(self.head.advantage.weight.dtype)
+        for layer in self.torso:
+            features = torch.relu(layer(features))
+        q_BA: Tensor = self.head(features)
+        return q_BA
+
+    def numpy_forward(self) -> Callable[[Array], Array]:
+        """The same function in NumPy, on the memory of the weights as they are now and will be.
+
+        For a handful of states PyTorch's call overhead is several times the arithmetic, and acting
+        needs no gradient.
+        """
+        layers = [_shared(layer) for layer in (*self.torso, self.head.hidden)]
+        advantage = _shared(self.head.advantage)
+        value = None if self.head.value is None else _shared(self.head.value)
+        width = self.head.width
+
+        def forward(observation: Array) -> Array:
+            x = observation.reshape(len(observation), -1).astype(advantage[0].dtype, copy=False)
+            for weight, bias in layers:
+                x = x @ weight.T
+                x += bias
+                np.maximum(x, 0, out=x)
+            if value is None:
+                return np.asarray(x @ advantage[0].T + advantage[1])
+            value_B1 = x[:, :width] @ value[0].T + value[1]
+            advantage_BA = x[:, width:] @ advantage[0].T + advantage[1]
+            return np.asarray(value_B1 + advantage_BA - advantage_BA.mean(1, keepdims=True))
+
+        return forward
+
+
+def _shared(layer: nn.Module) -> tuple[Array, Array]:
+    """Weight and bias of a linear layer as arrays on the same memory."""
+    assert isinstance(layer, nn.Linear)
+    return layer.weight.detach().numpy(), layer.bias.detach().numpy()
+
+
+class DuelingCNN(nn.Module):
+    """The paper's network for Atari (App. E.1): Wang et al. (2016) with a zero padding of 2 at the input.
+
+    Channels × 105 × 80 bytes in, three convolutions, 64×10×7 = 4480 features, two streams of 512.
+    """
+
+    def __init__(
+        self, observation_shape: Sequence[int], num_actions: int, dueling: bool = True, width: int = 512
+    ) -> None:
+        super().__init__()
+        channels, height, width_pixels = observation_shape
+        self.convolutions = nn.Sequential(
+            nn.Conv2d(channels, 32, 8, stride=4, padding=2),
+            nn.ReLU(),
+            nn.Conv2d(32, 64, 4, stride=2),
+            nn.ReLU(),
+            nn.Conv2d(64, 64, 3, stride=1),
+            nn.ReLU(),
+            nn.Flatten(),
+        )
+        with torch.no_grad():
+            features = self.convolutions(torch.zeros(1, channels, height, width_pixels)).shape[1]
+        self.head = Head(features, num_actions, width, dueling)
+        he_initialize(self)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        scaled = observation.to(self.head.advantage.weight.dtype) / 255
+        q_BA: Tensor = self.head(self.convolutions(scaled))
+        return q_BA
+
+
+class MinAtarCNN(nn.Module):
+    """For MinAtar's 10 × 10 × channels of 0 and 1: one 3×3 convolution, one hidden layer.
+
+    The shape of the network in Young & Tian (2019), 16 filters and 128 units, with a dueling head.
+    """
+
+    def __init__(
+        self,
+        observation_shape: Sequence[int],
+        num_actions: int,
+        dueling: bool = True,
+        filters: int = 16,
+        width: int = 128,
+    ) -> None:
+        super().__init__()
+        height, width_pixels, channels = observation_shape
+        self.convolution = nn.Conv2d(channels, filters, 3)
+        self.head = Head(filters * (height - 2) * (width_pixels - 2), num_actions, width, dueling)
+        he_initialize(self)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        channels_first = observation.to(self.head.advantage.weight.dtype).permute(0, 3, 1, 2)
+        q_BA: Tensor = self.head(torch.relu(self.convolution(channels_first)).flatten(1))
+        return q_BA
+
+
+def parameter_count(module: nn.Module) -> int:
+    """How many numbers are learned."""
+    return sum(math.prod(p.shape) for p in module.parameters())
+
+
+def make_network(
+    observation_shape: Sequence[int], num_actions: int, hidden: Sequence[int] = (128, 128), dueling: bool = True
+) -> nn.Module:
+    """The network for observations of this shape: vectors, MinAtar's 10 × 10 × channels, or Atari's frames."""
+    if len(observation_shape) == 1:
+        return MLP(observation_shape[0], num_actions, hidden, dueling)
+    if tuple(observation_shape[:2]) == (10, 10):
+        return MinAtarCNN(observation_shape, num_actions, dueling, width=hidden[-1])
+    return DuelingCNN(observation_shape, num_actions, dueling, width=hidden[-1])

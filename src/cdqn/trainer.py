@@ -1,0 +1,197 @@
+"""The trainer: the only place where environment, memory and learner meet.
+
+    env ─► collector ─► replay.add           replay.sample ─► learner.update ─► |δ| ─► replay.update_priorities
+             ▲ actions                                            │
+             └────────────── actor ◄── online weights ────────────┘
+
+A *step* is one decision of the agent in one environment; N interleaved environments make N steps at a
+time. An *update* is one step of the optimizer; there is one for every `update_period_steps` steps.
+
+`run` is a generator of events. Printing, logging, checkpointing, evaluation are its consumers, and it is
+between two steps, in a state that can be saved, whenever it yields.
+"""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+
+from cdqn.actor import Actor
+from cdqn.collector import Collector
+from cdqn.config import LABELS, Config
+from cdqn.envs import EnvSpec
+from cdqn.errors import ConfigError, NonFiniteError
+from cdqn.learner import Learner
+from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned, value_bound
+from cdqn.networks import make_network
+from cdqn.replay import ArrayStore, PrioritizedReplay, UniformReplay
+from cdqn.schedules import epsilon_greedy, importance_exponent
+
+
+class Trainer:
+    """One run in memory: give it a vector environment and a configuration, and iterate over `run`."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, config: Config) -> None:
+        self.config = config = config.resolved()
+        self.spec = spec
+        self.budget_steps: int | None = None
+        replay_rng, self._rng = (np.random.default_rng(s) for s in np.random.SeedSequence(config.seed).spawn(2))
+        with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
+            torch.manual_seed(config.seed)
+            network = make_network(spec.observation_shape, spec.num_actions, config.hidden, config.dueling)
+        self.learner = Learner(network, config)
+        self.actor = Actor(network, spec.num_actions)
+        self.replay = make_replay(spec, config, replay_rng)
+        self.collector = Collector(env, spec, config.seed)
+        self.tally = Tally()
+        self.watch = DivergenceWatch()
+        self._stop_requested = False
+
+    @property
+    def steps(self) -> int:
+        """Agent steps so far."""
+        return self.collector.steps
+
+    def settle_budget(self, budget_steps: int) -> None:
+        """Fix the budget of the schedules, and with it how updates are run; `run` does so if nobody has."""
+        self.budget_steps = budget_steps
+        self.learner.choose_backend((budget_steps - self.config.warmup_steps) // self.config.update_period_steps)
+
+    def stop(self) -> None:
+        """Ask `run` to end after the step at hand; safe to call from a signal handler."""
+        self._stop_requested = True
+
+    def run(self, until_step: int) -> Iterator[Event]:
+        """Train up to `until_step`, yielding what happens."""
+        if self.budget_steps is None:
+            self.settle_budget(until_step)
+        self._stop_requested = False
+        clock, clock_step = time.perf_counter(), self.steps
+        while self.steps < until_step and not self._stop_requested:
+            step_before = self.steps
+            actions = self.actor.act(self.collector.observation, self.epsilon(), self._rng)
+            transitions, episodes = self.collector.step(actions)
+            self.replay.add(transitions)
+            largest = float(np.abs(transitions.reward).max(initial=0))
+            self.tally.reward_abs_max = max(self.tally.reward_abs_max, largest)
+            for episode in episodes:
+                self.tally.add_episode(episode)
+            self._learn()
+            yield from episodes
+            period = self.config.log_period_steps
+            if self.steps // period > step_before // period:
+                now = time.perf_counter()
+                progress = self._progress((self.steps - clock_step) / (now - clock))
+                clock, clock_step = now, self.steps
+                # The warning first: whoever saves at `Progress` has then seen all of this step.
+                if warning := self.watch.check(progress):
+                    yield self._advise(warning)
+                yield progress
+
+    def epsilon(self) -> float:
+        """ε of the ε-greedy policy at the present step."""
+        config, budget = self.config, self._budget()
+        middle_step = round(config.epsilon_middle_fraction * budget)
+        return epsilon_greedy(
+            self.steps,
+            warmup_steps=config.warmup_steps,
+            middle_step=middle_step,
+            final_step=max(round(config.epsilon_final_fraction * budget), middle_step + 1),
+            middle=config.epsilon_middle,
+            final=config.epsilon_final,
+        )
+
+    def beta(self) -> float:
+        """β of the importance weights at the present step."""
+        return importance_exponent(self.steps, self._budget(), self.config.beta_start or 1.0)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that changes during training."""
+        return {
+            "budget_steps": self.budget_steps,
+            "learner": self.learner.state_dict(),
+            "replay": self.replay.state_dict(),
+            "collector": self.collector.state_dict(),
+            "tally": self.tally.state_dict(),
+            "diverging": self.watch.diverging,
+            "rng": self._rng.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> str | None:
+        """Take over a saved state; returns why open episodes were given up, if they were."""
+        self.budget_steps = state["budget_steps"]
+        self.learner.load_state_dict(state["learner"])
+        self.replay.load_state_dict(state["replay"])
+        self.tally.load_state_dict(state["tally"])
+        self.watch.diverging = bool(state["diverging"])
+        self._rng.bit_generator.state = state["rng"]
+        return self.collector.load_state_dict(state["collector"])
+
+    def _budget(self) -> int:
+        return self.budget_steps or self.config.steps
+
+    def _learn(self) -> None:
+        """As many updates as are due."""
+        config = self.config
+        due = (self.steps - config.warmup_steps) // config.update_period_steps
+        if self.learner.updates >= due or len(self.replay) < config.batch_size:
+            return
+        beta = self.beta()
+        while self.learner.updates < due:
+            batch = self.replay.sample(config.batch_size, beta)
+            result = self.learner.update(batch)
+            try:
+                self.replay.update_priorities(batch.slots, result.td_error_abs)
+            except NonFiniteError as error:
+                raise NonFiniteError(
+                    f"{LABELS[config.algorithm]} diverged at step {self.steps}, update {self.learner.updates}: "
+                    f"{error}; lower learning_rate, lengthen target_period_updates, or use algorithm cdqn"
+                ) from error
+            self.tally.add_update(result)
+
+    def _progress(self, steps_per_second: float) -> Progress:
+        means = self.tally.take_means()
+        if self.config.algorithm != "cdqn":
+            means["dqn_share"] = None
+        return Progress(
+            step=self.steps,
+            update=self.learner.updates,
+            episodes=self.tally.episodes,
+            return_mean=self.tally.return_mean(),
+            q_bound=value_bound(self.tally.reward_abs_max, self.config.gamma),
+            epsilon=self.epsilon(),
+            beta=self.beta() if self.config.replay == "prioritized" else None,
+            steps_per_second=steps_per_second,
+            **means,
+        )
+
+    def _advise(self, warning: Warned) -> Warned:
+        if self.config.algorithm == "dqn":
+            return Warned(warning.step, f"{warning.message}; algorithm cdqn is the convergent one")
+        return Warned(warning.step, f"{warning.message}; lower learning_rate or raise batch_size")
+
+
+def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> UniformReplay:
+    """The memory a (resolved) configuration asks for."""
+    store = ArrayStore(config.memory_size, spec.observation_shape, spec.observation_dtype)
+    common: dict[str, Any] = {
+        "rng": rng,
+        "eviction": config.eviction,
+        "discard_fraction": config.discard_fraction,
+    }
+    if config.replay == "uniform":
+        return UniformReplay(store, **common)
+    if config.alpha is None or config.priority_epsilon is None:
+        raise ConfigError("prioritized replay needs a resolved configuration: call config.resolved()")
+    return PrioritizedReplay(
+        store,
+        **common,
+        alpha=config.alpha,
+        priority_epsilon=config.priority_epsilon,
+        scheme=config.priority_scheme,
+        raise_predecessor=config.raise_predecessor,
+        **({"floor_divisor": config.floor_divisor} if config.floor_divisor else {}),
+    )
