@@ -1,0 +1,18 @@
+"""Replay memory: how rows are stored (`arrays`), how they are chosen (`priorities`), both as one (`buffer`)."""
+
+from cdqn.replay.arrays import ArrayStore, Store
+from cdqn.replay.buffer import PrioritizedReplay, UniformReplay
+from cdqn.replay.sum_tree import MaxTree, SumTree
+from cdqn.replay.transitions import Batch, Fields, Transitions
+
+__all__ = [
+    "ArrayStore",
+    "Batch",
+    "Fields",
+    "MaxTree",
+    "PrioritizedReplay",
+    "Store",
+    "SumTree",
+    "Transitions",
+    "UniformReplay",
+]

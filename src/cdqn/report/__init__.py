@@ -1,0 +1,1 @@
+"""Run folders in, tables and pictures out: this room reads what a run wrote and never trains."""

@@ -1,0 +1,208 @@
+"""Runs on disk: a folder, its metrics and checkpoints, and the consumers that keep them while training.
+
+RUN/config.json       the environment and every setting
+    metrics.jsonl     one row per event
+    checkpoints/      the newest complete state
+"""
+
+import fcntl
+import json
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from cdqn.agent import Agent, load_run, write_run_config
+from cdqn.checkpoint import writing
+from cdqn.envs import EnvLike
+from cdqn.errors import CheckpointError
+from cdqn.evaluation import EvaluationResult
+from cdqn.metrics import Progress, Row, Warned, row_of
+from cdqn.trainer import Trainer
+
+Consumer = Callable[[Row], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended."""
+
+    steps: int
+    finished: bool
+    """False when it was interrupted."""
+    evaluation: EvaluationResult | None
+
+
+class MetricsFile:
+    """metrics.jsonl, opened at the length it had at the checkpoint: what came after is done again."""
+
+    def __init__(self, path: Path, length: int = 0) -> None:
+        self.path = path
+        with writing(path):
+            path.touch()
+            self._file = open(path, "r+", encoding="utf-8")  # noqa: SIM115  closed by __exit__
+            if length > path.stat().st_size:
+                raise CheckpointError(f"{path} is shorter than its checkpoint says: it is damaged")
+            self._file.truncate(length)
+            self._file.seek(length)
+
+    def write(self, row: Row) -> None:
+        with writing(self.path):
+            self._file.write(json.dumps(row) + "\n")
+
+    def flush(self) -> int:
+        """Hand all rows to the system and return the length of the file."""
+        with writing(self.path):
+            self._file.flush()
+            return self._file.tell()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None
+    ) -> None:
+        try:
+            self._file.close()
+        except OSError:
+            if value is None:  # else the first error tells more
+                raise
+
+
+def train_run(agent: Agent, run: Path, consumers: Sequence[Consumer] = ()) -> Outcome:
+    """Train a new agent for its budget in a new run folder."""
+    create_folder(run)
+    with writing(run):
+        write_run_config(run, agent)
+    with locked(run):
+        agent.save_checkpoint(run, 0)  # so that a run killed before its first checkpoint resumes too
+        return _train(agent, run, agent.config.steps, 0, consumers)
+
+
+def resume_run(
+    run: Path,
+    steps: int | None = None,
+    env: EnvLike | None = None,
+    consumers_for: Callable[[Agent], Sequence[Consumer]] = lambda agent: (),
+) -> Outcome:
+    """Go on with a run where its checkpoint left it, to its budget or to `steps`."""
+    with locked(run):
+        agent, restored = load_run(run, env)
+        until = steps or agent.trainer.budget_steps or agent.config.steps
+        if agent.steps >= until:
+            raise CheckpointError(
+                f"{run} is complete: it has {agent.steps} of {until} steps; give --steps to train it further"
+            )
+        consumers = consumers_for(agent)
+        if restored.notice:
+            for consumer in consumers:
+                consumer(Warned(agent.steps, restored.notice).row())
+        return _train(agent, run, until, restored.metrics_bytes, consumers)
+
+
+def create_folder(run: Path) -> None:
+    """A new, empty folder for a run."""
+    if run.exists() and (not run.is_dir() or any(run.iterdir())):
+        raise CheckpointError(
+            f"{run} exists already: `cdqn resume {run}` goes on with it, another --out starts anew"
+        )
+    with writing(run):
+        run.mkdir(parents=True, exist_ok=True)
+
+
+@contextmanager
+def locked(run: Path) -> Iterator[None]:
+    """One process at a time; the lock goes with the process, however it ends."""
+    if not (run / "config.json").exists():
+        raise CheckpointError(f"{run} is not a run folder: it has no config.json")
+    with writing(run):
+        lock = open(run / ".lock", "w")  # noqa: SIM115
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise CheckpointError(f"{run} is being trained by another process: wait for it or stop it") from error
+    else:
+        yield
+    finally:
+        lock.close()
+
+
+def _train(agent: Agent, run: Path, until: int, metrics_bytes: int, consumers: Sequence[Consumer]) -> Outcome:
+    config, trainer = agent.config, agent.trainer
+    evaluation_due = _Every(config.evaluation_period_steps, trainer.steps)
+    checkpoint_due = _Every(config.checkpoint_period_steps, trainer.steps)
+    with MetricsFile(run / "metrics.jsonl", metrics_bytes) as metrics, stop_on_signal(trainer):
+
+        def report(row: Row) -> None:
+            metrics.write(row)
+            for consumer in consumers:
+                consumer(row)
+
+        def evaluate() -> EvaluationResult:
+            result = agent.evaluate(config.evaluation_episodes)
+            report(evaluation_row(agent.steps, result))
+            return result
+
+        for event in trainer.run(until):
+            report(row_of(event))
+            if isinstance(event, Progress):
+                if evaluation_due(event.step) and event.step < until:
+                    evaluate()
+                if checkpoint_due(event.step) and event.step < until:
+                    agent.save_checkpoint(run, metrics.flush())
+        finished = trainer.steps >= until
+        result = evaluate() if finished else None
+        agent.save_checkpoint(run, metrics.flush())
+    return Outcome(trainer.steps, finished, result)
+
+
+def evaluation_row(step: int, result: EvaluationResult) -> Row:
+    """An evaluation as it stands in metrics.jsonl."""
+    return {
+        "kind": "evaluation",
+        "step": step,
+        "episodes": len(result.returns),
+        "epsilon": result.epsilon,
+        "mean": result.mean,
+        "stderr": result.stderr,
+        "returns": result.returns.tolist(),
+        "lengths": result.lengths.tolist(),
+    }
+
+
+class _Every:
+    """True once for each period that a step has completed; never, without a period."""
+
+    def __init__(self, period: int | None, step: int) -> None:
+        self._period = period
+        self._count = step // period if period else 0
+
+    def __call__(self, step: int) -> bool:
+        if not self._period or step // self._period == self._count:
+            return False
+        self._count = step // self._period
+        return True
+
+
+@contextmanager
+def stop_on_signal(trainer: Trainer) -> Iterator[None]:
+    """Ctrl-C and SIGTERM end the run after the step at hand, with a checkpoint; a second one ends it at once."""
+
+    def handle(number: int, _: FrameType | None) -> None:
+        trainer.stop()
+        signal.signal(number, previous[number])
+
+    previous: dict[int, Any] = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            previous[number] = signal.signal(number, handle)
+    except ValueError:  # not in the main thread: signals are somebody else's
+        previous = {}
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)

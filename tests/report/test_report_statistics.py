@@ -1,0 +1,155 @@
+"""Statistics against hand-computed values and slow loops."""
+
+import numpy as np
+import pytest
+
+from cdqn.report.statistics import align_curves, bootstrap_interval, interquartile_mean, mean_band
+
+
+def slow_interquartile_mean(values):
+    """Cut every value into 4 equal pieces, drop the lowest and the highest quarter of all pieces."""
+    pieces = sorted(value for value in values for _ in range(4))
+    return sum(pieces[len(values) : -len(values)]) / (2 * len(values))
+
+
+def mean_of_last(values):
+    return np.mean(values, axis=-1)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([3.0], 3.0),
+        ([1.0, 2.0], 1.5),
+        ([6.0, 0.0, 1.0], (0 + 4 * 1 + 6) / 6),
+        ([100.0, 2.0, 1.0, -50.0], 1.5),
+        ([0.0, 1.0, 2.0, 3.0, 100.0], (0.75 * 1 + 2 + 0.75 * 3) / 2.5),
+        ([8, 7, 6, 5, 4, 3, 2, 1], 4.5),
+    ],
+)
+def test_interquartile_mean_by_hand(values, expected):
+    assert interquartile_mean(values) == pytest.approx(expected, rel=1e-12)
+
+
+def test_interquartile_mean_equals_its_slow_twin():
+    rng = np.random.default_rng(0)
+    for n in range(1, 40):
+        values = rng.standard_cauchy(n)
+        assert interquartile_mean(values) == pytest.approx(slow_interquartile_mean(values.tolist()), rel=1e-9)
+
+
+def test_interquartile_mean_works_along_the_last_axis():
+    value_RN = np.random.default_rng(0).normal(size=(6, 7))
+    expected = [slow_interquartile_mean(row.tolist()) for row in value_RN]
+    np.testing.assert_allclose(interquartile_mean(value_RN), expected)
+
+
+def test_interquartile_mean_trims_infinity_but_never_hides_nan():
+    assert interquartile_mean([-np.inf, 1.0, 2.0, np.inf]) == 1.5
+    assert np.isnan(interquartile_mean([1.0, 1.0, 2.0, np.nan]))
+
+
+def test_no_values_are_an_error():
+    with pytest.raises(ValueError, match="at least one"):
+        interquartile_mean([])
+    with pytest.raises(ValueError, match="non-empty"):
+        bootstrap_interval([], interquartile_mean, np.random.default_rng(0))
+
+
+def test_interval_of_one_value_is_that_value():
+    assert bootstrap_interval([4.0], interquartile_mean, np.random.default_rng(0)) == (4.0, 4.0, 4.0)
+
+
+def test_interval_equals_a_loop_over_the_same_draws():
+    values = np.array([1.0, 5.0, 2.0, 8.0, 3.0])
+    estimate = bootstrap_interval(values, interquartile_mean, np.random.default_rng(3), 0.9, resamples=500)
+    index_RN = np.random.default_rng(3).integers(5, size=(500, 5))
+    loop = [slow_interquartile_mean(values[index].tolist()) for index in index_RN]
+    np.testing.assert_allclose(estimate, [interquartile_mean(values), *np.quantile(loop, [0.05, 0.95])])
+
+
+def test_large_samples_are_resampled_in_blocks(monkeypatch):
+    """Blocks that hold a few resamples each, the last of them smaller, still make the asked-for number."""
+    monkeypatch.setattr("cdqn.report.statistics._BLOCK", 70)
+    seen = []
+
+    def counting(values):
+        seen.append(np.shape(values))
+        return mean_of_last(values)
+
+    bootstrap_interval(np.arange(10.0), counting, np.random.default_rng(0), resamples=100)
+    assert seen[0] == (10,)
+    assert sum(rows for rows, _ in seen[1:]) == 100
+    assert max(rows for rows, _ in seen[1:]) == 7
+
+
+def test_interval_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(300):
+        _, low, high = bootstrap_interval(rng.normal(2.0, 1.0, size=25), mean_of_last, rng, resamples=500)
+        hits += low <= 2.0 <= high
+    assert 0.88 <= hits / 300 <= 0.98
+
+
+def test_statistic_that_reduces_everything_is_refused():
+    with pytest.raises(ValueError, match="last axis"):
+        bootstrap_interval([1.0, 2.0], np.mean, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95])
+def test_confidence_is_a_share(confidence):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        bootstrap_interval([1.0, 2.0], mean_of_last, np.random.default_rng(0), confidence)
+
+
+def test_curves_are_interpolated_and_never_extrapolated():
+    step_P, value_SP = align_curves([([0, 10], [0, 10]), ([5, 20], [1, 4]), ([], [])], points=5)
+    assert step_P.tolist() == [0, 5, 10, 15, 20]
+    np.testing.assert_allclose(value_SP[0], [0, 5, 10, np.nan, np.nan])
+    np.testing.assert_allclose(value_SP[1], [np.nan, 1, 2, 3, 4])
+    assert np.isnan(value_SP[2]).all()
+
+
+def test_curves_that_share_their_steps_keep_them():
+    step_P, value_SP = align_curves([([0, 1, 7], [1, 9, 2]), ([0, 1, 7], [3, 4, 5])])
+    assert step_P.tolist() == [0, 1, 7]
+    assert value_SP.tolist() == [[1, 9, 2], [3, 4, 5]]
+
+
+def test_values_that_are_not_finite_leave_a_gap():
+    step = [0, 1, 2, 3, 4]
+    _, value_SP = align_curves([(step, [0, 1, np.inf, 3, 4])], points=5)
+    np.testing.assert_array_equal(value_SP, [[0, 1, np.nan, 3, 4]])
+    _, value_SP = align_curves([(step, [0, 1, np.nan, 3, 4]), ([0, 4], [0, 0])], points=9)
+    np.testing.assert_array_equal(value_SP[0], [0, 0.5, 1, np.nan, np.nan, np.nan, 3, 3.5, 4])
+
+
+def test_no_curves_and_a_single_point_align():
+    assert align_curves([])[0].size == 0
+    assert align_curves([([], [])])[1].shape == (1, 0)
+    step_P, value_SP = align_curves([([5], [2.0])])
+    assert (step_P.tolist(), value_SP.tolist()) == ([5], [[2.0]])
+
+
+def test_band_equals_the_interval_of_each_point():
+    value_SP = np.random.default_rng(1).normal(size=(6, 3))
+    band = mean_band(value_SP, np.random.default_rng(0), resamples=20_000)
+    np.testing.assert_allclose(band.mean, value_SP.mean(axis=0))
+    for point in range(3):
+        value_S = value_SP[:, point]
+        interval = bootstrap_interval(value_S, mean_of_last, np.random.default_rng(5), resamples=20_000)
+        assert (band.low[point], band.high[point]) == pytest.approx(interval[1:], abs=0.03)
+
+
+def test_mean_stops_where_a_seed_is_missing():
+    """The seeds that survive must not stand for all: their mean would look like a recovery."""
+    value_SP = np.array([[1.0, 2.0, 3.0], [3.0, 1e9, np.nan]])
+    band = mean_band(value_SP, np.random.default_rng(0))
+    assert band.mean[:2].tolist() == [2.0, 5e8 + 1]
+    assert np.isnan([band.mean[2], band.low[2], band.high[2]]).all()
+
+
+def test_band_of_one_seed_has_no_width():
+    band = mean_band([[1.0, 2.0]], np.random.default_rng(0))
+    assert band.low.tolist() == band.mean.tolist() == band.high.tolist() == [1.0, 2.0]
