@@ -1,0 +1,99 @@
+"""What a run looks like in a terminal: a live bar, or plain lines where nobody watches."""
+
+from types import TracebackType
+from typing import Any, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+
+from cdqn.metrics import Row
+
+
+def describe_progress(row: Row) -> str:
+    """The numbers of a progress row that one wants to see while waiting."""
+    parts = [f"{row['steps_per_second']:,.0f} steps/s", f"return {_number(row['return_mean'])}"]
+    if row["loss"] is not None:
+        parts.append(f"loss {_number(row['loss'])}")
+    if row["q_mean"] is not None:
+        bound = "" if row["q_bound"] is None else f" of {_number(row['q_bound'])}"
+        parts.append(f"Q {_number(row['q_mean'])}{bound}")
+    parts.append(f"ε {row['epsilon']:.2f}")
+    if row["dqn_share"] is not None:
+        parts.append(f"DQN branch {row['dqn_share']:.0%}")
+    return " · ".join(parts)
+
+
+class TrainingDisplay:
+    """A consumer of rows that shows one run."""
+
+    def __init__(self, title: str, first_step: int, until_step: int, console: Console) -> None:
+        self._console = console
+        self._until_step = until_step
+        self._live = console.is_terminal
+        self._last_tenth = 10 * first_step // until_step
+        self._bar = Progress(
+            SpinnerColumn(),
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[numbers]}"),
+            console=console,
+            disable=not self._live,
+        )
+        self._task = self._bar.add_task(title, total=until_step, completed=first_step, numbers="")
+
+    def __call__(self, row: Row) -> None:
+        if row["kind"] == "progress":
+            numbers = describe_progress(row)
+            self._bar.update(self._task, completed=min(row["step"], self._until_step), numbers=numbers)
+            tenth = 10 * row["step"] // self._until_step
+            if not self._live and tenth > self._last_tenth:
+                self._last_tenth = tenth
+                self._console.print(f"step {row['step']:,} of {self._until_step:,} · {numbers}", soft_wrap=True)
+        elif row["kind"] == "warning":
+            self._console.print(f"[yellow]step {row['step']:,}: {row['message']}[/]", soft_wrap=True)
+        elif row["kind"] == "evaluation":
+            text = f"step {row['step']:,}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
+            self._console.print(f"{text} ({row['episodes']} episodes)", soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+class CountDisplay:
+    """A bar for work that is counted: episodes of an evaluation, updates of several runs."""
+
+    def __init__(self, title: str, total: int, console: Console) -> None:
+        columns: list[Any] = [
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=40),
+            MofNCompleteColumn(),
+        ]
+        self._bar = Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal)
+        self._task = self._bar.add_task(title, total=total)
+
+    def advance(self, count: int = 1) -> None:
+        self._bar.advance(self._task, count)
+
+    def set(self, done: float) -> None:
+        self._bar.update(self._task, completed=done)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._bar.stop()
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3g}"

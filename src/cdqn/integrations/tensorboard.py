@@ -1,0 +1,31 @@
+"""TensorBoard, where it is installed."""
+
+from pathlib import Path
+from typing import Any
+
+from cdqn.metrics import Row
+
+
+class TensorBoard:
+    """A consumer of rows: each number of a row becomes a scalar named kind/quantity."""
+
+    def __init__(self, folder: Path) -> None:
+        from torch.utils.tensorboard.writer import SummaryWriter
+
+        self._writer: Any = SummaryWriter(str(folder))
+
+    def __call__(self, row: Row) -> None:
+        for name, value in row.items():
+            if name != "step" and isinstance(value, int | float):
+                self._writer.add_scalar(f"{row['kind']}/{name}", value, row["step"])
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+def tensorboard_if_installed(folder: Path) -> TensorBoard | None:
+    """A writer, or None where the package is missing: nobody asked for it by name."""
+    try:
+        return TensorBoard(folder)
+    except ImportError:
+        return None

@@ -1,0 +1,18 @@
+"""Process-wide settings of PyTorch, for programs that are ours to tune: the command line and its workers.
+
+The library itself never touches them: a process may belong to somebody else.
+"""
+
+import torch
+
+from cdqn.envs import Kind
+
+
+def tune_process(kind: Kind) -> None:
+    """One thread for small networks, whose products are over before a second thread has woken up.
+
+    Denormal numbers become zero: ReLU networks make many of them, and the CPU is slow with each.
+    """
+    torch.set_flush_denormal(True)
+    if kind == "vector":
+        torch.set_num_threads(1)
