@@ -91,9 +91,7 @@ class Agent:
         The seed is by default a function of the agent's, so that two evaluations see the same episodes.
         """
         if episodes < 1 or not 0 <= epsilon <= 1:
-            raise ConfigError(
-                f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]"
-            )
+            raise ConfigError(f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
         if seed is None:
             seed = int(np.random.SeedSequence(self.config.seed, spawn_key=(2,)).generate_state(1)[0])
         vector_env = make_vec(self._evaluation_env() if env is None else env, min(self.config.num_envs, episodes))

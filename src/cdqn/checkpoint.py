@@ -92,9 +92,7 @@ def read_json(path: Path, what: str) -> Any:
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} does not exist: {path.parent} is not {what} of cdqn") from error
     except (OSError, ValueError) as error:
-        raise CheckpointError(
-            f"{path} cannot be read: {error}; the file is damaged or not {what} of cdqn"
-        ) from error
+        raise CheckpointError(f"{path} cannot be read: {error}; the file is damaged or not {what} of cdqn") from error
 
 
 def _write(draft: Path, state: State) -> None:
@@ -111,9 +109,7 @@ def _read(place: Path) -> State:
     content = read_json(place / "state.json", "a checkpoint")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None
-        raise CheckpointError(
-            f"{place} is not a checkpoint of this version of cdqn (format {found}, not {FORMAT})"
-        )
+        raise CheckpointError(f"{place} is not a checkpoint of this version of cdqn (format {found}, not {FORMAT})")
     file = place / "arrays.safetensors"
     try:
         intact = _checksum(file) == content["crc32"]

@@ -120,9 +120,7 @@ class Collector:
             state["env"] = self.env.unwrapped.state_dict()
             state["resetting"] = self._resetting
         elif self.resumption == "replayed":
-            state["actions"] = np.array(
-                [a for open_episode in self._actions for a in open_episode], dtype=np.int64
-            )
+            state["actions"] = np.array([a for open_episode in self._actions for a in open_episode], dtype=np.int64)
             state["action_counts"] = np.array([len(a) for a in self._actions], dtype=np.int64)
         return state
 

@@ -37,10 +37,9 @@ class RunOutcome:
     """Why it stopped before its end, if it did."""
 
 
-def create_comparison(folder: Path, env_id: str, configs: Sequence[Config]) -> None:
+def create_comparison(folder: Path, env_id: str, configs: Sequence[Config], preset: str | None = None) -> None:
     """A new folder, and in it the list of runs."""
-    for config in configs[:1]:
-        Agent.from_config(env_id, config)  # what cannot work is said now, and not by every process
+    Agent.from_config(env_id, configs[0], preset)  # what cannot work is said now, and not by every process
     create_folder(folder)
     content = {"env_id": env_id, "runs": {run_name(config): config.to_json() for config in configs}}
     with writing(folder):
@@ -69,9 +68,7 @@ def run_comparison(folder: Path, jobs: int | None = None, on_row: OnRow | None =
     with context.Manager() as manager:
         rows = manager.Queue()
         with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=context, initializer=_begin) as pool:
-            futures = {
-                pool.submit(_run, folder / name, env_id, config, rows): name for name, config in configs.items()
-            }
+            futures = {pool.submit(_run, folder / name, env_id, config, rows): name for name, config in configs.items()}
             pending = set(futures)
             try:
                 while pending:
@@ -82,9 +79,7 @@ def run_comparison(folder: Path, jobs: int | None = None, on_row: OnRow | None =
                     problem, finished = future.result()
                     outcomes.append(RunOutcome(futures[future], finished, problem))
             except KeyboardInterrupt:
-                pool.shutdown(
-                    cancel_futures=True
-                )  # the runs themselves have seen Ctrl-C and write their checkpoints
+                pool.shutdown(cancel_futures=True)  # the runs themselves have seen Ctrl-C and write their checkpoints
                 raise
     return sorted(outcomes, key=lambda outcome: list(configs).index(outcome.name))
 

@@ -145,9 +145,7 @@ class Config:
                 f"epsilon_final_fraction {self.epsilon_final_fraction}: swap or change them"
             )
         if self.gradient_clip_norm <= 0 or math.isnan(self.gradient_clip_norm):
-            raise ConfigError(
-                f"gradient_clip_norm is {self.gradient_clip_norm}: it must be above 0, or inf for none"
-            )
+            raise ConfigError(f"gradient_clip_norm is {self.gradient_clip_norm}: it must be above 0, or inf for none")
 
     def resolved(self) -> Self:
         """A copy in which each setting that acts has its value."""

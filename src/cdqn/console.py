@@ -1,11 +1,13 @@
 """What a run looks like in a terminal: a live bar, or plain lines where nobody watches."""
 
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
+from cdqn.checkpoint import read_json
 from cdqn.metrics import Row
 
 
@@ -61,9 +63,7 @@ class TrainingDisplay:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
         self._bar.stop()
 
 
@@ -82,16 +82,55 @@ class CountDisplay:
     def advance(self, count: int = 1) -> None:
         self._bar.advance(self._task, count)
 
-    def set(self, done: float) -> None:
-        self._bar.update(self._task, completed=done)
+    def set(self, done: float, total: float) -> None:
+        self._bar.update(self._task, completed=done, total=total)
 
     def __enter__(self) -> Self:
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
+        self._bar.stop()
+
+
+class ComparisonDisplay:
+    """One bar for each run of a comparison that is under way."""
+
+    def __init__(self, folder: Path, console: Console) -> None:
+        self._console = console
+        content = read_json(folder / "comparison.json", "a comparison")
+        self._totals: dict[str, int] = {name: settings["steps"] for name, settings in content["runs"].items()}
+        self._bar = Progress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(bar_width=20),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[numbers]}"),
+            console=console,
+            disable=not console.is_terminal,
+        )
+        self._tasks: dict[str, Any] = {}
+        self._done = 0
+
+    def __call__(self, name: str, row: Row) -> None:
+        if name not in self._tasks:
+            self._tasks[name] = self._bar.add_task(name, total=self._totals[name], numbers="")
+        task = self._tasks[name]
+        if row["kind"] == "progress":
+            self._bar.update(task, completed=min(row["step"], self._totals[name]), numbers=describe_progress(row))
+        elif row["kind"] == "warning":
+            self._console.print(f"[yellow]{name}: step {row['step']:,}: {row['message']}[/]", soft_wrap=True)
+        elif row["step"] >= self._totals[name]:
+            self._done += 1
+            self._bar.update(task, visible=False)
+            text = f"{name}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
+            self._console.print(f"{text} ({self._done} of {len(self._totals)} runs done)", soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
         self._bar.stop()
 
 

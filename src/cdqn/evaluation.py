@@ -36,9 +36,7 @@ class EvaluationResult:
 
     def __str__(self) -> str:
         error = f" ± {self.stderr:.3g}" if len(self.returns) > 1 else ""
-        return (
-            f"{self.mean:.5g}{error} (mean ± standard error, {len(self.returns)} episodes, ε = {self.epsilon:g})"
-        )
+        return f"{self.mean:.5g}{error} (mean ± standard error, {len(self.returns)} episodes, ε = {self.epsilon:g})"
 
 
 def evaluate(

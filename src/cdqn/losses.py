@@ -110,9 +110,7 @@ def dqn_loss(q_B: Tensor, target_dqn_B: Tensor, weights: Tensor | None = None, h
 def msbe_loss(q_B: Tensor, target_msbe_B: Tensor, weights: Tensor | None = None, huber: bool = True) -> LossTerms:
     """ℓ_MSBE, Eq. 5, with ρ of Eq. 26 or 27: the loss of the residual gradient (RG)."""
     delta_B = q_B - target_msbe_B
-    return LossTerms(
-        _rho(delta_B, weights, huber), delta_B.detach().abs(), torch.zeros_like(q_B, dtype=torch.bool)
-    )
+    return LossTerms(_rho(delta_B, weights, huber), delta_B.detach().abs(), torch.zeros_like(q_B, dtype=torch.bool))
 
 
 def logged_loss(td_error_abs_B: Tensor, weights: Tensor | None = None) -> Tensor:

@@ -62,9 +62,7 @@ class MetricsFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
         try:
             self._file.close()
         except OSError:
@@ -106,9 +104,7 @@ def resume_run(
 def create_folder(run: Path) -> None:
     """A new, empty folder for a run."""
     if run.exists() and (not run.is_dir() or any(run.iterdir())):
-        raise CheckpointError(
-            f"{run} exists already: `cdqn resume {run}` goes on with it, another --out starts anew"
-        )
+        raise CheckpointError(f"{run} exists already: `cdqn resume {run}` goes on with it, another --out starts anew")
     with writing(run):
         run.mkdir(parents=True, exist_ok=True)
 

@@ -1,5 +1,6 @@
 """TensorBoard, where it is installed."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,19 @@ class TensorBoard:
     def __init__(self, folder: Path) -> None:
         from torch.utils.tensorboard.writer import SummaryWriter
 
-        self._writer: Any = SummaryWriter(str(folder))
+        self._make_writer = partial(SummaryWriter, str(folder))
+        self._writer: Any = None  # made at the first row: a run that cannot begin leaves no folder
 
     def __call__(self, row: Row) -> None:
+        if self._writer is None:
+            self._writer = self._make_writer()
         for name, value in row.items():
             if name != "step" and isinstance(value, int | float):
                 self._writer.add_scalar(f"{row['kind']}/{name}", value, row["step"])
 
     def close(self) -> None:
-        self._writer.close()
+        if self._writer is not None:
+            self._writer.close()
 
 
 def tensorboard_if_installed(folder: Path) -> TensorBoard | None:

@@ -1,0 +1,60 @@
+"""What there is: algorithms, presets, environments, runs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import gymnasium as gym
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+
+from cdqn.agent import AGENTS, read_run_config
+from cdqn.config import LABELS
+from cdqn.errors import CheckpointError
+from cdqn.presets import PRESETS
+
+
+def catalogue(runs: Path) -> Iterator[RenderableType]:
+    """The parts of `cdqn list`."""
+    algorithms = _table("algorithm", "flag", "")
+    for name, agent in AGENTS.items():
+        algorithms.add_row(LABELS[name], f"--algorithm {name}", (agent.__doc__ or "").strip())
+    yield algorithms
+    presets = _table("preset", "observations", "settings", "source")
+    for name, preset in PRESETS.items():
+        settings = ", ".join(f"{key} {value}" for key, value in preset.settings.items())
+        presets.add_row(name, preset.kind, settings or "the defaults", preset.source)
+    yield presets
+    yield "[bold]registered environments[/] (those with discrete actions and Box observations can be learned)"
+    yield Padding(", ".join(environment_ids()), (0, 0, 1, 2))
+    table = _table("run", "environment", "algorithm", "seed", "steps")
+    for run in sorted(runs.glob("*/config.json")) + sorted(runs.glob("*/*/config.json")):
+        try:
+            env_id, config = read_run_config(run.parent)
+        except CheckpointError as error:
+            table.add_row(str(run.parent), f"[red]{error}[/]", "", "", "")
+            continue
+        newest = max((run.parent / "checkpoints").glob("step-*"), default=None)
+        steps = int(newest.name.removeprefix("step-")) if newest else 0
+        algorithm = LABELS[config.algorithm]
+        table.add_row(
+            str(run.parent), env_id or "(object)", algorithm, str(config.seed), f"{steps:,} of {config.steps:,}"
+        )
+    yield table if table.row_count else f"no runs in {runs}/"
+
+
+def environment_ids() -> list[str]:
+    """The newest version of every registered environment that needs no other framework."""
+    newest: dict[str, tuple[int, str]] = {}
+    for env_id, spec in gym.registry.items():
+        if spec.namespace not in ("phys2d", "tabular", "GymV21Environment", "GymV26Environment"):
+            name = f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name
+            newest[name] = max(newest.get(name, (-1, "")), (spec.version or 0, env_id))
+    return sorted(env_id for _, env_id in newest.values() if not env_id.startswith("GymV"))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

@@ -1,0 +1,370 @@
+"""The command line: parses, calls, prints.
+
+Errors that a user can mend are one line on stderr and exit code 1; a wrong command line is exit code 2;
+an interrupted run is exit code 130.
+"""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+import tyro
+from rich.console import Console
+from tyro.conf import OmitArgPrefixes, Positional, arg
+
+from cdqn.config import ALGORITHMS, LABELS, Config
+from cdqn.errors import CdqnError, ConfigError
+
+console = Console()
+errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
+INTERRUPTED = 130
+
+
+@dataclass
+class Train:
+    """Train an agent; leaves a run folder with its metrics, a checkpoint, a final evaluation and a picture."""
+
+    env_id: Positional[str]
+    """A Gymnasium id such as CartPole-v1, or module:id for an environment of your own."""
+    preset: str | None = None
+    """A named set of settings (`cdqn list`); flags go before it."""
+    out: Path | None = None
+    """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
+    config: ConfigFlags = field(default_factory=Config)
+
+    def run(self) -> int:
+        from cdqn.agent import Agent
+        from cdqn.runner import train_run
+
+        agent = Agent.from_config(self.env_id, self.config, self.preset)
+        name = f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}".replace("/", "-").replace(":", "-")
+        run = self.out or Path("runs") / name
+        with ExitStack() as stack:
+            outcome = train_run(agent, run, _consumers(run, agent, stack, self.config.steps))
+        return _conclude(run, outcome)
+
+
+@dataclass
+class Resume:
+    """Go on with a run, or a comparison, exactly where its last checkpoint left it."""
+
+    run_folder: Positional[Path]
+    """A folder made by `cdqn train`, `cdqn compare` or Agent.save."""
+    steps: int | None = None
+    """Train up to this step instead of the run's own budget."""
+    jobs: int | None = None
+    """Processes for a comparison; default: one for each core."""
+
+    def run(self) -> int:
+        from cdqn.comparison import is_comparison
+        from cdqn.runner import resume_run
+
+        if is_comparison(self.run_folder):
+            return _compare(self.run_folder, self.jobs)
+        with ExitStack() as stack:
+            outcome = resume_run(
+                self.run_folder,
+                self.steps,
+                consumers_for=lambda agent: _consumers(
+                    self.run_folder, agent, stack, self.steps or agent.trainer.budget_steps or agent.config.steps
+                ),
+            )
+        return _conclude(self.run_folder, outcome)
+
+
+@dataclass
+class Compare:
+    """Train several algorithms with several seeds, in parallel; leaves a table and a picture."""
+
+    env_id: Positional[str]
+    """A Gymnasium id such as CartPole-v1."""
+    algorithms: str = ",".join(ALGORITHMS)
+    """Which ones, separated by commas."""
+    seeds: int = 5
+    """Runs of each algorithm, with seeds from --seed upwards."""
+    jobs: int | None = None
+    """Processes at a time; default: one for each core."""
+    preset: str | None = None
+    """A named set of settings (`cdqn list`); flags go before it."""
+    out: Path | None = None
+    """The folder of the comparison; default runs/compare-ENV."""
+    config: ConfigFlags = field(default_factory=Config)
+
+    def run(self) -> int:
+        from cdqn.comparison import create_comparison
+        from cdqn.presets import without_idle
+
+        algorithms = [name.strip() for name in self.algorithms.split(",")]
+        for name in algorithms:
+            if name not in ALGORITHMS:
+                raise ConfigError(f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}")
+        if self.seeds < 1 or len(set(algorithms)) < len(algorithms):
+            raise ConfigError("compare needs at least one seed, and each algorithm once")
+        settings = dataclasses.asdict(self.config)
+        configs = [
+            Config(**{**without_idle(name, settings), "algorithm": name, "seed": self.config.seed + i}).resolved()
+            for name in algorithms
+            for i in range(self.seeds)
+        ]
+        folder = self.out or Path("runs") / f"compare-{self.env_id}".replace("/", "-").replace(":", "-")
+        create_comparison(folder, self.env_id, configs, self.preset)
+        return _compare(folder, self.jobs)
+
+
+@dataclass
+class Evaluate:
+    """Play whole episodes with the policy of a run."""
+
+    run_folder: Positional[Path]
+    """A run folder."""
+    episodes: int = 100
+    """Episodes to play."""
+    epsilon: float = 0.0
+    """Share of random actions."""
+    seed: int | None = None
+    """Seed of the episodes; default: a function of the run's seed."""
+    json: bool = False
+    """Print one JSON object instead of a sentence."""
+
+    def run(self) -> int:
+        from cdqn.agent import load_run
+        from cdqn.console import CountDisplay
+        from cdqn.runner import evaluation_row
+
+        agent, _ = load_run(self.run_folder)
+        with CountDisplay("evaluating", self.episodes, errors) as display:
+            result = agent.evaluate(self.episodes, self.epsilon, self.seed, on_episode=display.advance)
+        if self.json:
+            print(json.dumps(evaluation_row(agent.steps, result)))
+        else:
+            label = LABELS[agent.config.algorithm]
+            console.print(f"{agent.env_id}, {label} after {agent.steps:,} steps: return {result}", soft_wrap=True)
+        return 0
+
+
+@dataclass
+class Play:
+    """Watch the policy of a run, in a window or as a video."""
+
+    run_folder: Positional[Path]
+    """A run folder."""
+    video: Path | None = None
+    """Write the episodes to this .mp4 or .gif instead of opening a window."""
+    episodes: int = 1
+    """Episodes to play."""
+    epsilon: float = 0.0
+    """Share of random actions."""
+    seed: int = 0
+    """Seed of the episodes."""
+
+    def run(self) -> int:
+        from cdqn.agent import load_run
+        from cdqn.playback import play
+
+        agent, _ = load_run(self.run_folder)
+        returns = play(agent, self.episodes, self.epsilon, self.seed, self.video)
+        console.print("returns: " + " ".join(f"{value:g}" for value in returns), soft_wrap=True)
+        if self.video:
+            console.print(f"video: {self.video}", soft_wrap=True)
+        return 0
+
+
+@dataclass
+class List:
+    """Show algorithms, presets, environments and the runs in a folder."""
+
+    runs: Path = Path("runs")
+    """Where to look for runs."""
+
+    def run(self) -> int:
+        from cdqn.catalogue import catalogue
+
+        for part in catalogue(self.runs):
+            console.print(part)
+        return 0
+
+
+@dataclass
+class Demo:
+    """See DQN diverge where C-DQN does not: three algorithms on the same data; a table and a picture."""
+
+    out: Path = Path("runs/demo")
+    """Where the picture and the data go."""
+    seeds: int = 6
+    """Runs of each algorithm."""
+    jobs: int | None = None
+    """Processes at a time; default: one for each core, two at most."""
+
+    def run(self) -> int:
+        from cdqn.checkpoint import writing
+        from cdqn.console import CountDisplay
+        from cdqn.experiments.demo import run_demo
+        from cdqn.report.demo import render_demo, write_demo
+
+        with writing(self.out):
+            self.out.mkdir(parents=True, exist_ok=True)
+        with CountDisplay("C-DQN, DQN and RG on the same data", 1, console) as display:
+            result = run_demo(
+                seeds=self.seeds, jobs=self.jobs, on_progress=lambda done, total: display.set(done, total)
+            )
+        console.print(render_demo(result))
+        for path in write_demo(result, self.out):
+            console.print(f"wrote {path}", soft_wrap=True)
+        return 0
+
+
+COMMANDS: dict[str, type[Any]] = {
+    "train": Train,
+    "compare": Compare,
+    "evaluate": Evaluate,
+    "resume": Resume,
+    "play": Play,
+    "list": List,
+    "demo": Demo,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `cdqn`; returns its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        command = _parse(arguments)
+        return 0 if command is None else int(command.run())
+    except CdqnError as error:
+        errors.print(f"cdqn: {error}", markup=False, style="red")
+        return 1
+    except MemoryError as error:
+        errors.print(f"cdqn: out of memory ({error}): lower --memory-size", markup=False, style="red")
+        return 1
+    except KeyboardInterrupt:
+        errors.print("cdqn: interrupted", markup=False)
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output, say `head`, has seen enough
+        return 0
+
+
+def entry() -> None:
+    """The console script."""
+    sys.exit(main())
+
+
+def _parse(arguments: list[str]) -> Any:
+    """The command with its flags, or None after printing the help."""
+    from cdqn import __version__
+
+    if not arguments or arguments[0] in ("-h", "--help"):
+        console.print(_help(), soft_wrap=True)
+        return None
+    if arguments[0] == "--version":
+        print(__version__)
+        return None
+    name, *rest = arguments
+    if name not in COMMANDS:
+        errors.print(
+            f"cdqn: there is no command {name!r}: choose from {', '.join(COMMANDS)}", markup=False, style="red"
+        )
+        raise SystemExit(2)
+    kind = COMMANDS[name]
+    default = None
+    if kind in (Train, Compare):
+        default = kind(env_id=tyro.MISSING, config=_defaults(rest))
+    return tyro.cli(kind, prog=f"cdqn {name}", args=rest, default=default)
+
+
+def _defaults(arguments: Sequence[str]) -> Config:
+    """What flags not given mean: the values of the preset, where one is named."""
+    from cdqn.presets import make_config
+
+    algorithm = _flag(arguments, "--algorithm")
+    if algorithm not in ALGORITHMS:
+        algorithm = "cdqn"  # none given, or a wrong one, which the parser will refuse
+    return make_config(algorithm, _flag(arguments, "--preset"))
+
+
+def _flag(arguments: Sequence[str], flag: str) -> Any:
+    for here, following in zip(arguments, [*arguments[1:], None], strict=True):
+        if here == flag:
+            return following
+        if here.startswith(flag + "="):
+            return here.removeprefix(flag + "=")
+    return None
+
+
+def _help() -> str:
+    lines = [
+        "[bold]cdqn[/] — Q-learning that does not blow up: C-DQN, with DQN and the residual gradient beside it",
+        "",
+    ]
+    for name, kind in COMMANDS.items():
+        lines.append(f"  [bold]cdqn {name:<10}[/]{(kind.__doc__ or '').strip()}")
+    lines += ["", "  cdqn COMMAND --help shows the flags of a command; cdqn --version the version.", ""]
+    lines += ["  cdqn train CartPole-v1", "  cdqn compare CartPole-v1 --algorithms cdqn,dqn --seeds 3 --steps 50000"]
+    return "\n".join(lines)
+
+
+def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Callable[[dict[str, Any]], None]]:
+    """Who watches a run: the terminal, and TensorBoard where it is installed."""
+    from cdqn.console import TrainingDisplay
+    from cdqn.integrations.tensorboard import tensorboard_if_installed
+    from cdqn.runtime import tune_process
+
+    tune_process(agent.spec.kind)
+    label = LABELS[agent.config.algorithm]
+    display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
+    consumers: list[Callable[[dict[str, Any]], None]] = [stack.enter_context(display)]
+    if board := tensorboard_if_installed(run / "tensorboard"):
+        stack.callback(board.close)
+        consumers.append(board)
+    return consumers
+
+
+def _conclude(run: Path, outcome: Any) -> int:
+    """The picture, and what to do next."""
+    from cdqn.checkpoint import writing
+    from cdqn.report.figures import learning_curve
+    from cdqn.report.runs import read_run
+
+    picture = run / "learning_curve.png"
+    with writing(picture):
+        learning_curve(read_run(run), picture)
+    console.print(f"run folder: {run}", soft_wrap=True)
+    console.print(f"learning curve: {picture}", soft_wrap=True)
+    if not outcome.finished:
+        console.print(f"stopped at step {outcome.steps:,}: `cdqn resume {run}` goes on from there", soft_wrap=True)
+        return INTERRUPTED
+    return 0
+
+
+def _compare(folder: Path, jobs: int | None) -> int:
+    import numpy as np
+
+    from cdqn.comparison import run_comparison
+    from cdqn.console import ComparisonDisplay
+    from cdqn.report import figures, tables
+    from cdqn.report.runs import find_runs
+
+    try:
+        with ComparisonDisplay(folder, console) as display:
+            outcomes = run_comparison(folder, jobs, display)
+    except KeyboardInterrupt:
+        console.print(f"stopped: `cdqn resume {folder}` goes on from there", soft_wrap=True)
+        return INTERRUPTED
+    runs = find_runs(folder)
+    rows = tables.comparison_table(runs, np.random.default_rng(0))
+    console.print(tables.render(rows))
+    tables.write_csv(folder / "comparison.csv", rows)
+    tables.write_curves_csv(folder / "curves.csv", runs)
+    figures.comparison(runs, folder / "comparison.png")
+    for name in ("comparison.png", "comparison.csv", "curves.csv"):
+        console.print(f"wrote {folder / name}", soft_wrap=True)
+    for outcome in outcomes:
+        if outcome.problem:
+            console.print(f"[yellow]{outcome.name}: {outcome.problem}[/]", soft_wrap=True)
+    return 0 if all(outcome.finished or outcome.problem for outcome in outcomes) else INTERRUPTED
