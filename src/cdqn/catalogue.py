@@ -17,8 +17,8 @@ from cdqn.presets import PRESETS
 def catalogue(runs: Path) -> Iterator[RenderableType]:
     """The parts of `cdqn list`."""
     algorithms = _table("algorithm", "flag", "")
-    for name, agent in AGENTS.items():
-        algorithms.add_row(LABELS[name], f"--algorithm {name}", (agent.__doc__ or "").strip())
+    for algorithm, agent in AGENTS.items():
+        algorithms.add_row(LABELS[algorithm], f"--algorithm {algorithm}", (agent.__doc__ or "").strip())
     yield algorithms
     presets = _table("preset", "observations", "settings", "source")
     for name, preset in PRESETS.items():
@@ -36,10 +36,8 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
             continue
         newest = max((run.parent / "checkpoints").glob("step-*"), default=None)
         steps = int(newest.name.removeprefix("step-")) if newest else 0
-        algorithm = LABELS[config.algorithm]
-        table.add_row(
-            str(run.parent), env_id or "(object)", algorithm, str(config.seed), f"{steps:,} of {config.steps:,}"
-        )
+        label = LABELS[config.algorithm]
+        table.add_row(str(run.parent), env_id or "(object)", label, str(config.seed), f"{steps:,} of {config.steps:,}")
     yield table if table.row_count else f"no runs in {runs}/"
 
 

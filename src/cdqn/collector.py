@@ -149,7 +149,7 @@ class Collector:
     def _begin(self) -> NDArray[Any]:
         """The first observations of fresh episodes in all environments."""
         if self.mode == AutoresetMode.DISABLED:
-            observation, _ = self.env.reset(seed=self._seeds())
+            observation, _ = self._reset()
         else:
             observation, _ = self.env.reset(seed=int(self._episode_seed(0)))
         return self._checked_observation(observation)
@@ -177,7 +177,7 @@ class Collector:
             step_actions = np.array([row[-remaining] if len(row) >= remaining else 0 for row in rows])
             observation, *_ = self.env.step(step_actions + self.spec.first_action)
             if waiting.any():
-                observation, _ = self.env.reset(seed=self._seeds(), options={"reset_mask": waiting})
+                observation, _ = self._reset(waiting)
         return self._checked_observation(observation)
 
     def _close(self, done: NDArray[np.bool_], terminated: NDArray[np.bool_]) -> list[Episode]:
@@ -197,11 +197,13 @@ class Collector:
     def _reset_where(self, done: NDArray[np.bool_], observation: NDArray[Any]) -> NDArray[Any]:
         if self.mode != AutoresetMode.DISABLED:
             return observation
-        fresh, _ = self.env.reset(seed=self._seeds(), options={"reset_mask": done})
+        fresh, _ = self._reset(done)
         return self._checked_observation(fresh)
 
-    def _seeds(self) -> list[int]:
-        return [int(self._episode_seed(env)) for env in range(self.env.num_envs)]
+    def _reset(self, mask: NDArray[np.bool_] | None = None) -> tuple[NDArray[Any], dict[str, Any]]:
+        """Begin episodes where `mask` is true, each with its own seed."""
+        seeds: Any = [int(self._episode_seed(env)) for env in range(self.env.num_envs)]
+        return self.env.reset(seed=seeds, options=None if mask is None else {"reset_mask": mask})
 
     def _episode_seed(self, env: int) -> np.uint32:
         """Seed of an environment's present episode: a function of the run's seed, never of the past."""

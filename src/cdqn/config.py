@@ -15,7 +15,7 @@ from cdqn.errors import CheckpointError, ConfigError
 
 Algorithm = Literal["cdqn", "dqn", "rg"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-LABELS = {"cdqn": "C-DQN", "dqn": "DQN", "rg": "RG"}
+LABELS: dict[str, str] = {"cdqn": "C-DQN", "dqn": "DQN", "rg": "RG"}
 
 
 @dataclass(frozen=True, kw_only=True)

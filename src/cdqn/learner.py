@@ -27,6 +27,7 @@ from cdqn.config import Config
 from cdqn.errors import CheckpointError
 from cdqn.networks import parameter_count
 from cdqn.replay import Batch
+from cdqn.value_transform import unsquash
 
 Backend = Literal["eager", "compiled"]
 Forward = Callable[[Tensor], Tensor]
@@ -125,7 +126,7 @@ class Learner:
     def q_values(self, observation: Tensor) -> Tensor:
         """Q of the online network, in units of Q."""
         q_BA: Tensor = self.network(observation)
-        return losses.unsquash(q_BA) if self.config.value_transform else q_BA
+        return unsquash(q_BA) if self.config.value_transform else q_BA
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes during training."""
@@ -185,7 +186,7 @@ class Learner:
         if not transform:
             return Assessment(terms, terms.td_error_abs, next_value_B)
         errors = [losses.untransformed_td_error(q_B, y_B) for y_B in targets]
-        return Assessment(terms, torch.stack(errors).amax(0), losses.unsquash(next_value_B))
+        return Assessment(terms, torch.stack(errors).amax(0), unsquash(next_value_B))
 
     def _objective(self, batch: Tensors, online: Forward, target: Forward) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """The mean loss to minimise; beside it |δ| and (logged loss, share of DQN's branch, mean max Q(s′))."""
@@ -225,6 +226,10 @@ class Learner:
         self._compiled[len(batch.action)] = step
         return result
 
+    def _call(self, parameters: dict[str, Tensor], observation: Tensor) -> Tensor:
+        q_BA: Tensor = functional_call(self.network, parameters, (observation,))
+        return q_BA
+
     def _functional_step(
         self, theta: Tensor, target: Tensor, first: Tensor, second: Tensor, sizes: Tensor, *batch: Tensor
     ) -> tuple[Tensor, Tensor]:
@@ -232,10 +237,10 @@ class Learner:
 
         def objective(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
             def online(observation: Tensor) -> Tensor:
-                return functional_call(self.network, parameters, (observation,))
+                return self._call(parameters, observation)
 
             def frozen(observation: Tensor) -> Tensor:
-                return functional_call(self.network, target_parameters, (observation,))
+                return self._call(target_parameters, observation)
 
             return self._objective(Tensors(*batch), online, frozen)
 
@@ -256,7 +261,7 @@ def compiler_found() -> bool:
 def _views(network: nn.Module, flat: Tensor) -> dict[str, Tensor]:
     """The flat vector cut into the network's parameters, by name."""
     named = dict(network.named_parameters())
-    pieces = flat.split([parameter.numel() for parameter in named.values()])
+    pieces = torch.split(flat, [parameter.numel() for parameter in named.values()])
     return {name: piece.view(p.shape) for (name, p), piece in zip(named.items(), pieces, strict=True)}
 
 

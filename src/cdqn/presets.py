@@ -62,7 +62,7 @@ def get_preset(name: str) -> Preset:
     return PRESETS[name]
 
 
-def without_idle(algorithm: Algorithm, settings: Mapping[str, Any]) -> dict[str, Any]:
+def without_idle(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings shared by several algorithms, less those that cannot act in this one."""
     idle = {"target_period_updates", "target_copy", "double_q"} if algorithm == "rg" else set()
     return {name: value for name, value in settings.items() if name not in idle}

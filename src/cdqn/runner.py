@@ -193,8 +193,8 @@ def stop_on_signal(trainer: Trainer) -> Iterator[None]:
 
     previous: dict[int, Any] = {}
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            previous[number] = signal.signal(number, handle)
+        for caught in (signal.SIGINT, signal.SIGTERM):
+            previous[caught] = signal.signal(caught, handle)
     except ValueError:  # not in the main thread: signals are somebody else's
         previous = {}
     try:

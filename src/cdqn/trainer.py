@@ -23,7 +23,7 @@ from cdqn.actor import Actor
 from cdqn.collector import Collector
 from cdqn.config import LABELS, Config
 from cdqn.envs import EnvSpec
-from cdqn.errors import ConfigError, NonFiniteError
+from cdqn.errors import NonFiniteError
 from cdqn.learner import Learner
 from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned, value_bound
 from cdqn.networks import make_network
@@ -184,14 +184,13 @@ def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Unif
     }
     if config.replay == "uniform":
         return UniformReplay(store, **common)
-    if config.alpha is None or config.priority_epsilon is None:
-        raise ConfigError("prioritized replay needs a resolved configuration: call config.resolved()")
-    return PrioritizedReplay(
-        store,
-        **common,
-        alpha=config.alpha,
-        priority_epsilon=config.priority_epsilon,
-        scheme=config.priority_scheme,
-        raise_predecessor=config.raise_predecessor,
-        **({"floor_divisor": config.floor_divisor} if config.floor_divisor else {}),
-    )
+    # A setting that cannot act is None in a resolved configuration, and then the default is as good as any.
+    priorities = {
+        "alpha": config.alpha,
+        "priority_epsilon": config.priority_epsilon,
+        "floor_divisor": config.floor_divisor,
+        "raise_predecessor": config.raise_predecessor,
+        "scheme": config.priority_scheme,
+    }
+    given: dict[str, Any] = {name: value for name, value in priorities.items() if value is not None}
+    return PrioritizedReplay(store, **common, **given)

@@ -60,7 +60,7 @@ def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
             f"the environment has observations {observations}: only gymnasium.spaces.Box is supported; "
             "wrap it in gymnasium.wrappers.FlattenObservation, which makes a vector of it"
         )
-    dtype = observations.dtype
+    dtype: np.dtype[Any] = np.dtype(observations.dtype)
     if dtype == np.float64:
         dtype = np.dtype(np.float32)  # networks compute in float32
     if not (dtype == np.float32 or dtype == np.bool_ or np.issubdtype(dtype, np.integer)):

@@ -33,9 +33,7 @@ def _write_mp4(path: Path, frames: Sequence[Frame], frames_per_second: float) ->
     try:
         import imageio_ffmpeg
     except ImportError as error:
-        raise MissingPackageError(
-            "an .mp4 needs imageio-ffmpeg: pip install 'cdqn[video]', or name a .gif"
-        ) from error
+        raise MissingPackageError("an .mp4 needs imageio-ffmpeg: pip install 'cdqn[video]', or name a .gif") from error
     height, width = frames[0].shape[:2]
     # macro_block_size 2: players want even sizes, and no more than that.
     writer: Any = imageio_ffmpeg.write_frames(

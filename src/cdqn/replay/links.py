@@ -56,8 +56,7 @@ class PredecessorLinks:
             )
         if last.ndim != 2 or last.shape[1] != 2 or last.dtype != np.int64:
             raise CheckpointError(
-                f"replay state: last_of_stream has shape {last.shape} and dtype {last.dtype}: "
-                "the checkpoint is damaged"
+                f"replay state: last_of_stream has shape {last.shape} and dtype {last.dtype}: the checkpoint is damaged"
             )
         for slots in (table[:, kernels.PREDECESSOR_SLOT], last[:, 0]):
             if slots.size and (slots.min() < -1 or slots.max() >= size):

@@ -250,9 +250,7 @@ def _draw_panels(
     return figure
 
 
-def _draw_algorithm(
-    axes: Axes, x_T: FloatArray, value_ST: FloatArray, colour: str, rng: np.random.Generator
-) -> None:
+def _draw_algorithm(axes: Axes, x_T: FloatArray, value_ST: FloatArray, colour: str, rng: np.random.Generator) -> None:
     """A thin line per seed, and their mean with its band where every seed has a value.
 
     The mean is taken on the scale of the axis, which on a logarithmic one is the geometric mean: the

@@ -76,9 +76,7 @@ def bootstrap_interval(
     return Estimate(value, float(low), float(high))
 
 
-def align_curves(
-    curves: Sequence[tuple[ArrayLike, ArrayLike]], points: int = 200
-) -> tuple[FloatArray, FloatArray]:
+def align_curves(curves: Sequence[tuple[ArrayLike, ArrayLike]], points: int = 200) -> tuple[FloatArray, FloatArray]:
     """S curves, each with its own steps, on one grid: `step_P`, `value_SP`.
 
     Between two steps a curve is interpolated linearly. Before its first and past its last step it is NaN, and
@@ -93,9 +91,7 @@ def align_curves(
     return grid_P, np.stack([_interpolate(grid_P, step_T, value_T) for step_T, value_T in pairs])
 
 
-def mean_band(
-    value_SP: ArrayLike, rng: np.random.Generator, confidence: float = 0.95, resamples: int = 10_000
-) -> Band:
+def mean_band(value_SP: ArrayLike, rng: np.random.Generator, confidence: float = 0.95, resamples: int = 10_000) -> Band:
     """Mean over S seeds and its pointwise percentile bootstrap interval.
 
     Where a seed is missing the mean is NaN too: a mean over the seeds that survived would flatter an

@@ -1,0 +1,59 @@
+# Two commands need nothing but Python ≥ 3.11 and pip: `make demo` and `make test`.
+# Each makes its own virtual environment in .venv and installs what it needs, at the versions of constraints.txt.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test test-fast check format bench clean help
+
+help:
+	@echo "make demo       see DQN diverge where C-DQN does not (below 5 minutes)"
+	@echo "make test       all tests; make test-fast: without the slow learning tests"
+	@echo "make check      ruff, mypy, import-linter"
+	@echo "make bench      speed, memory and replay benchmarks"
+
+demo: $(VENV)/installed
+	$(BIN)/cdqn demo
+
+test: $(VENV)/installed-dev
+	$(BIN)/python -m pytest
+
+test-fast: $(VENV)/installed-dev
+	$(BIN)/python -m pytest -m "not slow"
+
+check: $(VENV)/installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/import_time.py
+	$(BIN)/python benchmarks/replay_scaling.py
+	$(BIN)/python benchmarks/update_speed.py
+	$(BIN)/python benchmarks/speed_vs_sb3.py
+
+$(VENV)/created:
+	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+$(VENV)/installed: $(VENV)/created pyproject.toml constraints.txt
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/installed-dev: $(VENV)/installed
+	$(INSTALL) --editable ".[dev]"
+	touch $@
+
+$(VENV)/installed-bench: $(VENV)/installed-dev
+	$(INSTALL) --editable ".[sb3]"
+	touch $@
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -1,0 +1,168 @@
+"""Tiny environments and batches shared by the tests."""
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from cdqn.replay import Batch
+
+
+class CountingEnv(gym.Env):
+    """The observation says where it is from: (environment, episode, time). Rewards are the time.
+
+    `lengths` are those of the episodes, in turn; an odd one ends in truncation, an even one in termination.
+    """
+
+    def __init__(self, name=0, lengths=(3, 4), first_action=0, actions=3):
+        self.observation_space = Box(-1.0, 1e6, (3,), np.float32)
+        self.action_space = Discrete(actions, start=first_action)
+        self.name, self.lengths = name, lengths
+        self.episode, self.time = -1, 0
+        self.seeds, self.actions = [], []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.seeds.append(seed)
+        self.episode += 1
+        self.time = 0
+        return self._observation(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action), f"{action} is not among {self.action_space}"
+        self.actions.append(int(action))
+        self.time += 1
+        length = self.lengths[self.episode % len(self.lengths)]
+        done = self.time == length
+        return self._observation(), float(self.time), done and length % 2 == 0, done and length % 2 == 1, {}
+
+    def _observation(self):
+        return np.array([self.name, self.episode, self.time], np.float32)
+
+
+class WalkEnv(gym.Env):
+    """A random walk that depends on its seed and on every action; it repeats from its seed.
+
+    `lengths` is (shortest, longest) of the episodes, drawn at each reset; half of them end in termination.
+    """
+
+    def __init__(self, lengths=(5, 30)):
+        self.observation_space = Box(-np.inf, np.inf, (3,), np.float32)
+        self.action_space = Discrete(2)
+        self.lengths = lengths
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.length = int(self.np_random.integers(self.lengths[0], self.lengths[1] + 1))
+        self.terminates = bool(self.np_random.integers(2))
+        self.place, self.time = self.np_random.normal(size=2), 0
+        return self._observation(), {}
+
+    def step(self, action):
+        self.time += 1
+        self.place = 0.9 * self.place + self.np_random.normal(size=2) + np.array([action - 0.5, 0.5 - action])
+        done = self.time >= self.length
+        reward = float(self.place[0] > 0)
+        return self._observation(), reward, done and self.terminates, done and not self.terminates, {}
+
+    def _observation(self):
+        return np.array([*self.place, self.time / 10], np.float32)
+
+
+class ForgetfulEnv(WalkEnv):
+    """Random numbers of its own, which no seed reaches: an episode never repeats."""
+
+    def reset(self, *, seed=None, options=None):
+        observation, info = super().reset(seed=seed)
+        self.place = np.random.default_rng().normal(size=2)
+        return self._observation(), info
+
+
+class ChoiceEnv(gym.Env):
+    """One-hot observation of `count` kinds; reward 1 for the action of the same number, else 0."""
+
+    def __init__(self, count=3, length=20):
+        self.observation_space = Box(0, 1, (count,), np.float32)
+        self.action_space = Discrete(count)
+        self.count, self.length = count, length
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return self._next(), {}
+
+    def step(self, action):
+        reward = float(action == self.kind)
+        self.time += 1
+        return self._next(), reward, False, self.time == self.length, {}
+
+    def _next(self):
+        self.kind = int(self.np_random.integers(self.count))
+        return np.eye(self.count, dtype=np.float32)[self.kind]
+
+
+class SavedVectorEnv(VectorEnv):
+    """A native vector environment that resets itself and can be captured: a noisy walk in each row."""
+
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012  gymnasium's own convention
+
+    def __init__(self, num_envs=2, length=7):
+        self.num_envs, self.length = num_envs, length
+        self.single_observation_space = Box(-np.inf, np.inf, (2,), np.float32)
+        self.single_action_space = Discrete(2)
+        self.observation_space = gym.vector.utils.batch_space(self.single_observation_space, num_envs)
+        self.action_space = gym.vector.utils.batch_space(self.single_action_space, num_envs)
+        self.random = np.random.default_rng(0)
+        self.place = np.zeros((num_envs, 2), np.float32)
+        self.time = np.zeros(num_envs, np.int64)
+
+    def reset(self, *, seed=None, options=None):
+        self.random = np.random.default_rng(seed)
+        self.place[:] = self.random.normal(size=self.place.shape)
+        self.time[:] = -np.arange(self.num_envs)  # rows end at different steps
+        return self.place, {}
+
+    def step(self, actions):
+        over = self.time >= self.length
+        self.place += self.random.normal(size=self.place.shape) + np.asarray(actions)[:, None]
+        self.place[over] = self.random.normal(size=self.place.shape)[over]
+        self.time = np.where(over, 0, self.time + 1)
+        truncated = self.time >= self.length
+        reward = np.where(over, 0.0, self.place[:, 0])
+        return self.place, reward, np.zeros(self.num_envs, bool), truncated, {}
+
+    def state_dict(self):
+        return {"place": self.place.copy(), "time": self.time.copy(), "random": self.random.bit_generator.state}
+
+    def load_state_dict(self, state):
+        self.place[:], self.time = state["place"], np.array(state["time"])
+        self.random.bit_generator.state = state["random"]
+
+
+def random_batch(rng, size=32, observations=4, actions=2, dtype=np.float32, weighted=True, terminal_share=0.2):
+    """Transitions without meaning, for learners."""
+    return Batch(
+        observation=rng.normal(size=(size, observations)).astype(dtype),
+        action=rng.integers(actions, size=size),
+        reward=rng.normal(size=size).astype(dtype),
+        next_observation=rng.normal(size=(size, observations)).astype(dtype),
+        terminated=rng.random(size) < terminal_share,
+        weight=(rng.uniform(0.2, 3.0, size) if weighted else np.ones(size)).astype(dtype),
+        slots=np.arange(size),
+    )
+
+
+def assert_same_state(one, other, path="state"):
+    """Two nested states are equal bit for bit, types included."""
+    assert type(one) is type(other), f"{path}: {type(one)} and {type(other)}"
+    if isinstance(one, dict):
+        assert one.keys() == other.keys(), path
+        for key in one:
+            assert_same_state(one[key], other[key], f"{path}.{key}")
+    elif hasattr(one, "dtype"):
+        one, other = np.asarray(one), np.asarray(other)
+        assert one.dtype == other.dtype, f"{path}: {one.dtype} and {other.dtype}"
+        assert one.shape == other.shape, f"{path}: {one.shape} and {other.shape}"
+        assert one.tobytes() == other.tobytes(), f"{path} differs"
+    else:
+        assert one == other, f"{path}: {one!r} and {other!r}"
