@@ -12,6 +12,7 @@ spends a third of the time (docs/benchmarks.md).
 import copy
 import os
 import shutil
+import types
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -210,10 +211,13 @@ class Learner:
         inputs = (self.theta, self.target, self.first_moment, self.second_moment, sizes, *batch)
         if (step := self._compiled.get(len(batch.action))) is not None:
             return step(*inputs)
-        # One function for each batch size and no guards: nothing else about the inputs ever changes,
-        # and checking that on every call would take a tenth of the update.
+        # One function for each learner and batch size, and no guards: nothing else about the inputs ever changes,
+        # and checking that on every call would take a tenth of the update. PyTorch files compiled code under the
+        # code object, so each function needs one of its own: without guards it would be served another's result.
+        method = type(self)._functional_step
+        own_code = types.FunctionType(method.__code__.replace(), method.__globals__, method.__name__)
         step = torch.compile(
-            self._functional_step,
+            types.MethodType(own_code, self),
             fullgraph=True,
             dynamic=False,
             options={"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp.threads": 1},

@@ -50,10 +50,13 @@ def divergence(
     bound: float,
     title: str,
     x_label: str = "updates",
+    return_label: str = "return",
+    q_label: str = "Q",
     rng: np.random.Generator | None = None,
 ) -> None:
     """Write `draw_divergence(histories, ...)` as PNG or PDF, by the suffix of `path`."""
-    save(draw_divergence(histories, bound=bound, title=title, x_label=x_label, rng=rng), path)
+    labels = {"x_label": x_label, "return_label": return_label, "q_label": q_label}
+    save(draw_divergence(histories, bound=bound, title=title, rng=rng, **labels), path)
 
 
 def draw_learning_curve(run: Run) -> Figure:
@@ -86,6 +89,7 @@ def draw_comparison(runs: Iterable[Run], rng: np.random.Generator | None = None)
         histories,
         bound=1.0 if bounded else None,
         bound_text=_BOUND_TEXT,
+        return_label="training return",
         q_label="mean max Q(s′) / bound" if bounded else "mean max Q(s′)",
         title=env_id,
         x_label="steps",
@@ -100,6 +104,8 @@ def draw_divergence(
     bound: float,
     title: str,
     x_label: str = "updates",
+    return_label: str = "return",
+    q_label: str = "Q",
     rng: np.random.Generator | None = None,
 ) -> Figure:
     """The same three panels from plain arrays: `histories[algorithm][quantity] = (x_T, value_ST)`.
@@ -113,7 +119,8 @@ def draw_divergence(
         {name: checked[name] for name in ALGORITHMS if name in checked},
         bound=bound,
         bound_text=f"bound = {bound:.4g}",
-        q_label="Q",
+        return_label=return_label,
+        q_label=q_label,
         title=title,
         x_label=x_label,
         rng=rng,
@@ -219,6 +226,7 @@ def _draw_panels(
     *,
     bound: float | None,
     bound_text: str,
+    return_label: str,
     q_label: str,
     title: str,
     x_label: str,
@@ -232,7 +240,7 @@ def _draw_panels(
     loss_axes.set_yscale("log")
     if bound is not None:
         _scale_q(q_axes, _pool(histories, "q"), bound)
-    labels = ("training return", "loss (mean squared TD error)", q_label)
+    labels = (return_label, "loss (mean squared TD error)", q_label)
     for axes, quantity, label in zip((return_axes, loss_axes, q_axes), QUANTITIES, labels, strict=True):
         for algorithm, history in histories.items():
             if quantity in history:
