@@ -7,6 +7,7 @@ import csv
 import statistics
 import time
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
@@ -71,20 +72,18 @@ def main() -> None:
     )
     for hidden in ((64, 64), (128, 128), (256, 256)):
         for algorithm in ALGORITHMS:
-            times = {}
-            for backend in ("eager", "compiled"):
+            times: dict[str, float] = {}
+            for backend in get_args(Backend):
                 torch.manual_seed(0)
                 learner = Learner(make_network((OBSERVATION,), ACTIONS, hidden), Config(algorithm=algorithm))
-                learner.backend = Backend.__args__[("eager", "compiled").index(backend)]
+                learner.backend = backend
                 for _ in range(20):
                     learner.update(batch)
                 times[backend] = microseconds(lambda learner=learner: learner.update(batch), 300)
             times["products"] = products(hidden, algorithm)
             name = "×".join(map(str, hidden))
-            print(
-                f"{name:<12}{LABELS[algorithm]:<10}"
-                + "".join(f"{t:>{w}.0f}" for t, w in zip(times.values(), (8, 10, 10)))
-            )
+            numbers = "".join(f"{value:>10.0f}" for value in times.values())
+            print(f"{name:<12}{LABELS[algorithm]:<10}{numbers}")
             rows += [(name, algorithm, quantity, round(value, 1)) for quantity, value in times.items()]
     RESULTS.parent.mkdir(exist_ok=True)
     with open(RESULTS, "w", newline="", encoding="utf-8") as file:

@@ -1,5 +1,6 @@
 """The learner: three algorithms, two backends, and the copy to the target network."""
 
+import copy
 import math
 import os
 import subprocess
@@ -229,13 +230,12 @@ def test_gradients_do_not_accumulate_from_one_update_to_the_next():
     assert max(norms) < 1.5 * norms[0]
 
 
-def compare_backends(algorithm, network_of=None, updates=30, **settings):
-    """Both backends through the same batches; returns the learners."""
-    make_batch = (lambda rng: random_batch(rng)) if network_of is None else network_of.batch
+def compare_backends(algorithm, network=None, make_batch=random_batch, updates=30, **settings):
+    """Both backends go through the same batches, and must stay together."""
     learners = []
     for compile_setting in ("off", "on"):
-        network = None if network_of is None else network_of()
-        learner = make_learner(algorithm, network=network, compile=compile_setting, **settings)
+        own_network = copy.deepcopy(network)
+        learner = make_learner(algorithm, network=own_network, compile=compile_setting, **settings)
         assert learner.choose_backend(updates) == {"off": "eager", "on": "compiled"}[compile_setting]
         learners.append(learner)
     eager, compiled = learners
@@ -265,23 +265,44 @@ def test_compiled_cdqn_with_transform_and_squared_loss_equals_eager():
     compare_backends("cdqn", target_period_updates=7, value_transform=True, loss="mse", double_q=False)
 
 
-class SmallMinAtar:
-    """A small MinAtar network and its batches."""
-
-    def __new__(cls):
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(0)
-            return MinAtarCNN((10, 10, 4), 2, filters=4, width=16)
-
-    @staticmethod
-    def batch(rng):
-        boards = rng.random((2, 32, 10, 10, 4)) < 0.2
-        return random_batch(rng)._replace(observation=boards[0], next_observation=boards[1])
+def minatar_batch(rng):
+    boards = rng.random((2, 32, 10, 10, 4)) < 0.2
+    return random_batch(rng)._replace(observation=boards[0], next_observation=boards[1])
 
 
 @pytest.mark.slow
 def test_compiled_minatar_network_equals_eager():
-    compare_backends("cdqn", SmallMinAtar, target_period_updates=7)
+    network = MinAtarCNN((10, 10, 4), 2, filters=4, width=16)
+    compare_backends("cdqn", network, minatar_batch, target_period_updates=7)
+
+
+@pytest.fixture
+def quick_compile(monkeypatch):
+    """torch.compile that traces but generates no C++: a second instead of ten, with the same cache of code."""
+    real = torch.compile
+
+    def compile_quickly(function, *, fullgraph, dynamic, options):
+        kept = {"guard_filter_fn": options["guard_filter_fn"]}
+        return real(function, fullgraph=fullgraph, dynamic=dynamic, backend="eager", options=kept)
+
+    monkeypatch.setattr(torch, "compile", compile_quickly)
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_compiled_learners_of_one_process_do_not_run_each_others_update():
+    """PyTorch files compiled code under the code object; without guards a second learner once got the first's."""
+    compare_backends("cdqn", updates=4, target_period_updates=2)
+    compare_backends("dqn", updates=4, target_period_updates=2)
+    compare_backends("cdqn", updates=4, target_period_updates=2, gamma=0.5, network=MLP(4, 2, (6,)))
+
+
+@pytest.mark.usefixtures("quick_compile")
+def test_compiled_learner_takes_batches_of_several_sizes():
+    eager, compiled = make_learner(), make_learner(compile="on")
+    compiled.choose_backend(1)
+    for seed, size in enumerate((8, 12, 8)):
+        one, other = (train(learner, 1, seed, size=size)[0] for learner in (eager, compiled))
+        np.testing.assert_allclose(other.td_error_abs, one.td_error_abs, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,10 @@ def writing(place: Path) -> Iterator[None]:
     """Turn the disk's refusals into one line that says what to do."""
     try:
         yield
-    except OSError as error:
+    except (OSError, SafetensorError) as error:  # safetensors wraps what the disk said
+        reason = getattr(error, "strerror", None) or error
         raise CheckpointError(
-            f"cannot write to {place}: {error.strerror or error}; free some space or choose another --out. "
+            f"cannot write to {place}: {reason}; free some space or choose another --out. "
             "What was saved before is intact"
         ) from error
 

@@ -289,11 +289,12 @@ def _defaults(arguments: Sequence[str]) -> Config:
 
 
 def _flag(arguments: Sequence[str], flag: str) -> Any:
-    for here, following in zip(arguments, [*arguments[1:], None], strict=True):
-        if here == flag:
-            return following
-        if here.startswith(flag + "="):
-            return here.removeprefix(flag + "=")
+    """The value of a flag, before the parser proper has seen it."""
+    for position, argument in enumerate(arguments):
+        if argument == flag:
+            return next(iter(arguments[position + 1 :]), None)
+        if argument.startswith(flag + "="):
+            return argument.removeprefix(flag + "=")
     return None
 
 

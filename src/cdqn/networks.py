@@ -84,6 +84,7 @@ class MLP(nn.Module):
         value = None if self.head.value is None else _shared(self.head.value)
         width = self.head.width
 
+        @np.errstate(over="ignore", invalid="ignore")  # a diverging network is told of by its TD errors
         def forward(observation: Array) -> Array:
             x = observation.reshape(len(observation), -1).astype(advantage[0].dtype, copy=False)
             for weight, bias in layers:

@@ -5,6 +5,7 @@ that an episode is its seed and its actions, and can be played again after a cra
 """
 
 import difflib
+import importlib
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -95,16 +96,13 @@ def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
 def _register(env_id: str) -> None:
     """Make sure that the id is known to Gymnasium, or say which ones are near."""
     if ":" in env_id:  # "module:id" is Gymnasium's way to name an environment of one's own
-        module, _, _ = env_id.partition(":")
+        module, _, env_id = env_id.partition(":")
         try:
-            gym.spec(env_id)
-        except ModuleNotFoundError as error:
+            importlib.import_module(module)
+        except ImportError as error:
             raise UnsupportedEnvironmentError(
-                f"{env_id}: no module {module!r} can be imported ({error}); check the name or PYTHONPATH"
+                f"no module {module!r} can be imported ({error}): check the name, or PYTHONPATH"
             ) from error
-        except gym.error.Error as error:
-            raise UnsupportedEnvironmentError(f"{env_id}: {error}") from error
-        return
     namespace = env_id.partition("/")[0]
     if "/" in env_id and namespace in _EXTRAS:
         _register_namespace(env_id, *_EXTRAS[namespace])
@@ -122,7 +120,7 @@ def _register(env_id: str) -> None:
 
 def _register_namespace(env_id: str, package: str, extra: str) -> None:
     try:
-        module = __import__(package)
+        module = importlib.import_module(package)
     except ImportError as error:
         raise MissingPackageError(f"{env_id} needs {package}: pip install 'cdqn[{extra}]'") from error
     if not any(key.startswith(env_id.partition("/")[0] + "/") for key in gym.registry):

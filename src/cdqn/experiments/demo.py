@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -145,6 +146,9 @@ class _Progress:
             self._on_progress(done, self._total)
             self._told = done
 
+    def tell_from(self, before: int, done: int) -> None:
+        self.tell(before + done)
+
 
 def _train(task: Task, on_progress: Callable[[int], None]) -> DemoRun:
     setting, algorithm, seed = task
@@ -163,13 +167,12 @@ def _train(task: Task, on_progress: Callable[[int], None]) -> DemoRun:
 
 def _run_here(tasks: Sequence[Task], progress: _Progress) -> list[DemoRun]:
     runs = []
+    progress.tell(0)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # the networks are small: a second thread only gets in the way
     try:
         for number, task in enumerate(tasks):
-            before = number * task[0].updates
-            progress.tell(before)
-            runs.append(_train(task, lambda done, before=before: progress.tell(before + done)))
+            runs.append(_train(task, partial(progress.tell_from, number * task[0].updates)))
     finally:
         torch.set_num_threads(threads)
     return runs

@@ -159,9 +159,9 @@ def train_offline(
                     record_evaluation(update)
     finally:
         env.close()
-    update_T, *values = zip(*records, strict=True)
-    evaluation_update_E, return_E = zip(*evaluations, strict=True)
-    return History(np.array(update_T), *map(np.array, values), np.array(evaluation_update_E), np.array(return_E))
+    update_T, loss_T, q_T, dqn_share_T = map(np.array, zip(*records, strict=True))
+    evaluation_update_E, return_E = map(np.array, zip(*evaluations, strict=True))
+    return History(update_T, loss_T, q_T, dqn_share_T, evaluation_update_E, return_E)
 
 
 def _make_learner(spec: EnvSpec, config: Config, updates: int) -> Learner:
@@ -193,9 +193,8 @@ def _update(learner: Learner, replay: UniformReplay, tally: Tally, beta: float) 
 
 
 def _means(tally: Tally) -> tuple[float, float, float]:
-    means = tally.take_means()
-    loss, q, share = (np.nan if means[name] is None else means[name] for name in ("loss", "q_mean", "dqn_share"))
-    return loss, q, share
+    means = {name: np.nan if mean is None else mean for name, mean in tally.take_means().items()}
+    return means["loss"], means["q_mean"], means["dqn_share"]
 
 
 def _beta(config: Config) -> float:

@@ -24,6 +24,8 @@ class Setting(Protocol):
     @property
     def updates(self) -> int: ...
     @property
+    def record_every(self) -> int: ...
+    @property
     def evaluation_episodes(self) -> int: ...
     @property
     def bound(self) -> float: ...
@@ -83,13 +85,13 @@ def demo_table(result: Result) -> list[DemoRow]:
 
 
 def render_demo(result: Result) -> Table:
-    """The table for a terminal of 100 columns."""
+    """The table for a terminal of 80 columns."""
     setting = result.setting
     table = Table(
         box=box.SIMPLE_HEAD,
         title=f"{setting.env_id} offline, after {setting.updates} updates on the same data",
-        caption=f"median over seeds \\[least … most] · Q: mean of max Q(s′), diverged beyond 1.5 × "
-        f"{format_bound(setting.bound)}\ngreedy return: {setting.evaluation_episodes} episodes",
+        caption=f"median over seeds \\[least … most] · greedy return: {setting.evaluation_episodes} episodes\n"
+        f"loss, max Q(s′): mean of the last {setting.record_every} updates · diverged: Q > 1.5 × bound",
         caption_justify="left",
     )
     table.add_column("algorithm", no_wrap=True)
@@ -170,13 +172,21 @@ def _spread(runs: list[Run], number: Callable[[Run], float], missing: float = np
 
 
 def _format_spread(spread: Spread) -> str:
-    median, least, most = (_three_digits(value) for value in spread)
-    return f"{median} \\[{least} … {most}]"
+    """On two lines, so that the table fits a terminal of 80 columns."""
+    median, least, most = (_short(value) for value in spread)
+    return f"{median}\n\\[{least} … {most}]"  # the backslash keeps rich from reading the bracket as markup
 
 
-def _three_digits(value: float) -> str:
-    """Seeds differ by more than a per cent: three digits, and as elsewhere an exponent beyond 100 000."""
-    return format_number(float(f"{value:.3g}")) if abs(value) >= 1000 or not np.isfinite(value) else f"{value:.3g}"
+def _short(value: float) -> str:
+    """Three digits, and two beyond 10 000, where only the order of magnitude matters."""
+    if not np.isfinite(value):
+        return format_number(value)
+    if abs(value) < 1000:
+        return f"{value:#.3g}".rstrip(".")
+    if abs(value) < 10_000:
+        return f"{value:.0f}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
 
 
 def format_bound(bound: float) -> str:

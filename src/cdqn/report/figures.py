@@ -251,7 +251,8 @@ def _draw_panels(
         axes.set_xlabel(x_label, fontsize=11, color=_INK)
         _decorate(axes)
     if bound is not None and q_axes.lines:
-        _draw_bound(q_axes, bound, bound_text, below=bool((_pool(histories, "q") < -0.5 * bound).any()))
+        below = bool((_pool(histories, "q") < -0.5 * bound).any())
+        _draw_bound(q_axes, bound, bound_text, below, at_right=_bound_is_clearer_at_right(histories, bound))
     _tick_log_axis(loss_axes)
     figure.suptitle(title, fontsize=13, color=_INK)
     _draw_legend(figure, seeds, list(histories))
@@ -357,15 +358,32 @@ def _tick_text(value: float) -> str:
     return f"${factor}10^{{{int(exponent)}}}$"
 
 
-def _draw_bound(axes: Axes, bound: float, text: str, below: bool) -> None:
-    """Labelled at the left, where training begins and Q is still small."""
+def _bound_is_clearer_at_right(
+    histories: Mapping[str, Mapping[str, tuple[FloatArray, FloatArray]]], bound: float
+) -> bool:
+    """Whether fewer curves pass through the place of the label in the last third than in the first."""
+    passes = np.zeros(2)
+    for history in histories.values():
+        x_T, q_ST = history.get("q", (np.empty(0), np.empty((0, 0))))
+        if len(x_T) < 2:
+            continue
+        low_ST, high_ST = np.fmin(q_ST[:, :-1], q_ST[:, 1:]), np.fmax(q_ST[:, :-1], q_ST[:, 1:])
+        through_T = ((low_ST <= 1.6 * bound) & (high_ST >= bound)).sum(0)
+        place_T = (x_T[1:] - x_T[0]) / (x_T[-1] - x_T[0])
+        passes += [through_T[place_T < 1 / 3].sum(), through_T[place_T > 2 / 3].sum()]
+    return bool(passes[1] < passes[0])
+
+
+def _draw_bound(axes: Axes, bound: float, text: str, below: bool, at_right: bool) -> None:
+    """The line, and its label at one end of it."""
     axes.axhline(bound, **_DASHED)
     if below:
         axes.axhline(-bound, **_DASHED)
     axes.annotate(
         text,
-        (0.02, bound),
+        (0.98 if at_right else 0.02, bound),
         xycoords=("axes fraction", "data"),
+        ha="right" if at_right else "left",
         xytext=(0, 3),
         textcoords="offset points",
         fontsize=9,

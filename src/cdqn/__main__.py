@@ -1,0 +1,5 @@
+"""`python -m cdqn` is `cdqn`."""
+
+from cdqn.cli import entry
+
+entry()

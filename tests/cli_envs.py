@@ -1,0 +1,58 @@
+"""Environments for the tests of the command line, registered on import (`cli_envs:ID`)."""
+
+import gymnasium as gym
+import numpy as np
+from gymnasium.spaces import Box, Dict, Discrete
+
+
+class Line(gym.Env):
+    """A walk on a line: action 1 pays. Episodes of 10 steps. What goes wrong at step 300 is set by a subclass."""
+
+    observation_space = Box(-1, 1, (2,), np.float32)
+    action_space = Discrete(2)
+    steps_made = 0
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.time = 0
+        return self._observe(), {}
+
+    def step(self, action):
+        type(self).steps_made += 1
+        self.time += 1
+        return self._observe(), self._pay(action), False, self.time == 10, {}
+
+    def _observe(self):
+        return self.np_random.uniform(-1, 1, 2).astype(np.float32)
+
+    def _pay(self, action):
+        return float(action)
+
+
+class NaNReward(Line):
+    def _pay(self, action):
+        return float("nan") if self.steps_made > 2500 else float(action)
+
+
+class InfiniteObservation(Line):
+    def _observe(self):
+        observation = super()._observe()
+        if self.steps_made > 2500:
+            observation[1] = np.inf
+        return observation
+
+
+class DictObservation(Line):
+    observation_space = Dict({"x": Box(-1, 1, (2,), np.float32)})
+
+
+class TextTypedObservation(Line):
+    observation_space = Box(-1, 1, (2,), np.float16)
+
+
+class Picture(Line):
+    observation_space = Box(0, 255, (84, 84, 3), np.uint8)
+
+
+for environment in (Line, NaNReward, InfiniteObservation, DictObservation, TextTypedObservation, Picture):
+    gym.register(f"{environment.__name__}-v0", entry_point=environment)
