@@ -86,11 +86,12 @@ def _kind(space: Box) -> Kind:
 def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
     try:
         # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
-        return gym.make(env_id, render_mode=render_mode, disable_env_checker=True)
+        options = {} if render_mode is None else {"render_mode": render_mode}
+        return gym.make(env_id, disable_env_checker=True, **options)
     except gym.error.DependencyNotInstalled as error:
         raise MissingPackageError(f"{env_id} needs a package that is not installed: {error}") from error
-    except gym.error.Error as error:
-        raise UnsupportedEnvironmentError(f"{env_id} cannot be made: {error}") from error
+    except Exception as error:  # whatever the constructor of somebody's environment raises
+        raise UnsupportedEnvironmentError(f"{env_id} cannot be made: {type(error).__name__}: {error}") from error
 
 
 def _register(env_id: str) -> None:
