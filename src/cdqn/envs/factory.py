@@ -86,7 +86,7 @@ def _kind(space: Box) -> Kind:
 def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
     try:
         # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
-        options = {} if render_mode is None else {"render_mode": render_mode}
+        options: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
         return gym.make(env_id, disable_env_checker=True, **options)
     except gym.error.DependencyNotInstalled as error:
         raise MissingPackageError(f"{env_id} needs a package that is not installed: {error}") from error
