@@ -1,5 +1,8 @@
 """Tiny environments and batches shared by the tests."""
 
+import resource
+from contextlib import contextmanager
+
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
@@ -73,9 +76,9 @@ class ForgetfulEnv(WalkEnv):
     """Random numbers of its own, which no seed reaches: an episode never repeats."""
 
     def reset(self, *, seed=None, options=None):
-        observation, info = super().reset(seed=seed)
+        super().reset(seed=seed)
         self.place = np.random.default_rng().normal(size=2)
-        return self._observation(), info
+        return self._observation(), {}
 
 
 class ChoiceEnv(gym.Env):
@@ -150,6 +153,17 @@ def random_batch(rng, size=32, observations=4, actions=2, dtype=np.float32, weig
         weight=(rng.uniform(0.2, 3.0, size) if weighted else np.ones(size)).astype(dtype),
         slots=np.arange(size),
     )
+
+
+@contextmanager
+def largest_file(size):
+    """The system refuses to make any file longer than `size` bytes, as a full disk would."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))  # Python ignores the signal that goes with it
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def assert_same_state(one, other, path="state"):

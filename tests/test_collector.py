@@ -6,11 +6,11 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from helpers import CountingEnv, ForgetfulEnv, SavedVectorEnv, WalkEnv
 
 from cdqn.collector import Collector
 from cdqn.envs import describe
 from cdqn.errors import NonFiniteError
+from helpers import CountingEnv, ForgetfulEnv, SavedVectorEnv, WalkEnv
 
 MODES = [AutoresetMode.DISABLED, AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP]
 LENGTHS = [(3, 4), (5, 2), (1, 6)]
@@ -115,9 +115,9 @@ def test_seeds_of_episodes_follow_the_runs_seed():
     for seed in (0, 0, 1):
         env = counting()
         collect(collector_of(env, seed), 20)
-        seeds_of.append([single.seeds for single in env.envs])
+        seeds_of.append([seed for single in env.envs for seed in single.seeds])
     assert seeds_of[0] == seeds_of[1]
-    assert not set(sum(seeds_of[0], [])) & set(sum(seeds_of[2], []))
+    assert not set(seeds_of[0]) & set(seeds_of[2])
 
 
 class PoisonedEnv(CountingEnv):

@@ -14,9 +14,18 @@ from cdqn.presets import PRESETS, get_preset, make_config
 
 NAN = float("nan")
 COUNTS = (
-    "steps num_envs batch_size update_period_steps target_period_updates warmup_steps memory_size "
-    "log_period_steps checkpoint_period_steps evaluation_period_steps evaluation_episodes"
-).split()
+    "steps",
+    "num_envs",
+    "batch_size",
+    "update_period_steps",
+    "target_period_updates",
+    "warmup_steps",
+    "memory_size",
+    "log_period_steps",
+    "checkpoint_period_steps",
+    "evaluation_period_steps",
+    "evaluation_episodes",
+)
 
 
 @pytest.mark.parametrize(

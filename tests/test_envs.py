@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from helpers import CountingEnv
 
 from cdqn.envs import describe, make_vec, require_kind
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
+from helpers import CountingEnv
 
 
 class Shell(gym.Env):
@@ -80,7 +80,7 @@ def test_module_that_does_not_exist_is_named():
 
 @pytest.mark.parametrize("actions", [Box(-1, 1, (2,)), MultiDiscrete([2, 3])], ids=["Box", "MultiDiscrete"])
 def test_actions_that_are_no_finite_set_are_refused(actions):
-    with pytest.raises(UnsupportedEnvironmentError, match="actions .*Discrete"):
+    with pytest.raises(UnsupportedEnvironmentError, match=r"actions .*Discrete"):
         describe_single(actions=actions)
 
 
@@ -124,5 +124,5 @@ def test_first_action_is_the_spaces_start():
 def test_preset_for_another_kind_is_refused_by_name():
     spec = describe_single()
     require_kind("vector", spec, "classic-control")
-    with pytest.raises(ConfigError, match="minatar.*vector"):
+    with pytest.raises(ConfigError, match=r"minatar.*vector"):
         require_kind("minatar", spec, "minatar")

@@ -150,9 +150,7 @@ def test_parameter_counts_by_hand():
         (4 * 9 * 16 + 16) + (1024 * 256 + 256) + (128 * 6 + 6) + (128 + 1)
     )
     convolutions = (4 * 64 * 32 + 32) + (32 * 16 * 64 + 64) + (64 * 9 * 64 + 64)
-    assert parameter_count(DuelingCNN(ATARI, 6)) == (
-        convolutions + (4480 * 1024 + 1024) + (512 * 6 + 6) + (512 + 1)
-    )
+    assert parameter_count(DuelingCNN(ATARI, 6)) == (convolutions + (4480 * 1024 + 1024) + (512 * 6 + 6) + (512 + 1))
 
 
 def test_make_network_chooses_by_the_shape():

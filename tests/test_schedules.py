@@ -1,5 +1,7 @@
 """ε of App. E.1 and β of App. E.2 at the paper's own breakpoints."""
 
+import itertools
+
 import pytest
 
 from cdqn.schedules import epsilon_greedy, importance_exponent, linear
@@ -32,7 +34,7 @@ def test_epsilon_is_continuous_where_its_phases_meet(step):
 
 def test_epsilon_never_rises():
     values = [epsilon_greedy(step, **PAPER) for step in range(0, 50_000_001, 50_000)]
-    assert all(later <= earlier for earlier, later in zip(values, values[1:], strict=False))
+    assert all(later <= earlier for earlier, later in itertools.pairwise(values))
 
 
 def test_epsilon_reaches_other_values_at_other_steps():

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from helpers import random_batch
 
 from cdqn import losses
 from cdqn.config import Config
 from cdqn.learner import Learner, Tensors
 from cdqn.networks import MLP
+from helpers import random_batch
 
 COPIES = 200
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from helpers import ChoiceEnv, WalkEnv
 
 import cdqn
 from cdqn.config import Config
@@ -12,6 +11,7 @@ from cdqn.envs import describe
 from cdqn.errors import NonFiniteError
 from cdqn.metrics import Progress, Warned
 from cdqn.trainer import Trainer
+from helpers import ChoiceEnv, WalkEnv
 
 TINY = {
     "steps": 400,
@@ -204,9 +204,9 @@ def test_diverged_values_end_the_run_with_step_update_and_remedy():
 def test_each_algorithm_learns_to_choose_rightly(agent_class):
     """Reward 1 for the action that the observation names; a random policy gets a third of it."""
     settings = {"hidden": (32,), "warmup_steps": 200, "learning_rate": 3e-3, "gamma": 0.5, "compile": "off"}
-    agent = agent_class(ChoiceEnv(), seed=0, target_period_updates=20, **settings) if agent_class is not (
-        cdqn.ResidualGradient
-    ) else agent_class(ChoiceEnv(), seed=0, **settings)
+    if agent_class is not cdqn.ResidualGradient:
+        settings["target_period_updates"] = 20
+    agent = agent_class(ChoiceEnv(), seed=0, **settings)
     untrained = agent.evaluate(10).mean
     agent.learn(3_000)
     result = agent.evaluate(20)

@@ -19,7 +19,7 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 import cdqn
-from cdqn.checkpoint import load_checkpoint, read_json, save_checkpoint, write_json, writing
+from cdqn.checkpoint import load_checkpoint, read_json, save_checkpoint, write_json, write_text, writing
 from cdqn.config import Algorithm, Config
 from cdqn.envs import EnvLike, describe, make_vec, require_kind
 from cdqn.errors import CheckpointError, ConfigError
@@ -128,12 +128,14 @@ class Agent:
     def save(self, path: str | Path) -> Path:
         """Write a run folder from which `load` goes on exactly here. An older save of this agent is replaced."""
         run = Path(path)
-        if run.exists() and any(run.iterdir()) and read_run_config(run)[1] != self.config:
+        with writing(run):
+            taken = run.exists() and any(run.iterdir())
+        if taken and read_run_config(run) != (self.env_id, self.config):
             raise CheckpointError(f"{run} holds another run: choose another folder, or remove it first")
         lines = "".join(json.dumps(row) + "\n" for row in self.history)
         with writing(run):
             write_run_config(run, self)
-            (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
+            write_text(run / "metrics.jsonl", lines)
         self.save_checkpoint(run, len(lines.encode()))
         return run
 
@@ -186,11 +188,11 @@ def load(path: str | Path, env: EnvLike | None = None) -> Agent:
 
     `env` is needed where the agent was made from an environment object instead of an id.
     """
-    agent, _ = load_run(Path(path), env)
+    agent, restored = load_run(Path(path), env)
     metrics = Path(path) / "metrics.jsonl"
     if metrics.exists():
-        lines = metrics.read_text(encoding="utf-8").splitlines()
-        agent.history = [json.loads(line) for line in lines if line.endswith("}")]
+        rows = metrics.read_bytes()[: restored.metrics_bytes].decode()
+        agent.history = [json.loads(row) for row in rows.splitlines()]
     return agent
 
 

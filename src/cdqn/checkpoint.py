@@ -35,7 +35,7 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
     place = folder / f"step-{step:09d}"
     with writing(run):
         folder.mkdir(parents=True, exist_ok=True)
-        for stale in folder.glob(".*"):
+        for stale in folder.glob(".writing-*"):
             shutil.rmtree(stale)
         draft = folder / f".writing-{place.name}"
         draft.mkdir()
@@ -44,11 +44,13 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
             raise
-        if place.exists():  # saved twice at one step: keep the old one under a name that is never loaded
-            place.rename(folder / f".replaced-{place.name}")
+        if place.exists():  # saved twice at one step: the old one steps aside, and is found if we die here
+            aside = folder / f".replaced-{place.name}"
+            shutil.rmtree(aside, ignore_errors=True)
+            place.rename(aside)
         draft.rename(place)
         _sync(folder)
-        for old in folder.iterdir():
+        for old in [*folder.glob("step-*"), *folder.glob(".replaced-*")]:
             if old != place:
                 shutil.rmtree(old)
     return place
@@ -56,7 +58,8 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
 
 def load_checkpoint(run: Path) -> State:
     """The state of the run's newest checkpoint."""
-    places = sorted((run / "checkpoints").glob("step-*"))
+    folder = run / "checkpoints"
+    places = sorted(folder.glob("step-*")) or sorted(folder.glob(".replaced-step-*"))
     if not places:
         raise CheckpointError(f"{run} has no checkpoint: the run ended before its first one; start it anew")
     return _read(places[-1])
@@ -76,11 +79,15 @@ def writing(place: Path) -> Iterator[None]:
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write beside and rename: a reader never sees half a file."""
+    """Write a value as JSON; a reader never sees half a file."""
+    write_text(path, json.dumps(value, indent=1) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write beside, flush to the disk and rename into place."""
     draft = path.with_name(f".{path.name}.writing")
     with open(draft, "w", encoding="utf-8") as file:
-        json.dump(value, file, indent=1)
-        file.write("\n")
+        file.write(text)
         file.flush()
         os.fsync(file.fileno())
     draft.rename(path)
@@ -102,7 +109,8 @@ def _write(draft: Path, state: State) -> None:
     file = draft / "arrays.safetensors"
     save_file(arrays, file)
     _sync(file)
-    write_json(draft / "state.json", {"format": FORMAT, "crc32": _checksum(file), "state": plain})
+    checksums = {"arrays": _checksum(file), "state": _text_checksum(plain)}
+    write_json(draft / "state.json", {"format": FORMAT, "crc32": checksums, "state": plain})
     _sync(draft)
 
 
@@ -113,34 +121,52 @@ def _read(place: Path) -> State:
         raise CheckpointError(f"{place} is not a checkpoint of this version of cdqn (format {found}, not {FORMAT})")
     file = place / "arrays.safetensors"
     try:
-        intact = _checksum(file) == content["crc32"]
-        arrays = load_file(file) if intact else {}
-    except (OSError, SafetensorError, KeyError) as error:
-        raise CheckpointError(f"{file} cannot be read: {error}") from error
-    if not intact:
-        raise CheckpointError(f"{file} is damaged: its checksum is not the one it was written with")
-    state: State = _join(content["state"], arrays)
+        checksums, plain = content["crc32"], content["state"]
+        for path, wanted, found in (
+            (place / "state.json", checksums["state"], _text_checksum(plain)),
+            (file, checksums["arrays"], _checksum(file)),
+        ):
+            if wanted != found:
+                raise CheckpointError(f"{path} is damaged: its checksum is not the one it was written with")
+        state: State = _join(plain, load_file(file))
+    except (OSError, SafetensorError, KeyError, TypeError) as error:
+        raise CheckpointError(f"{place} is damaged and cannot be read: {error}") from error
     return state
 
 
 def _split(value: Any, path: str, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    """Move the arrays of a nested state into `arrays`; return the rest, with their names in their places."""
+    """Move the arrays of a nested state into `arrays`; in their places stands "array:" and their name.
+
+    A text that begins in the same way is marked as a text, so that nothing is taken for what it is not.
+    """
     if isinstance(value, dict):
         return {key: _split(item, f"{path}.{key}" if path else key, arrays) for key, item in value.items()}
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
-        arrays[path] = np.ascontiguousarray(value)
-        return {"array": path}
+        name = path if path not in arrays else f"{path}#{len(arrays)}"
+        arrays[name] = np.asarray(value, order="C")
+        return f"array:{name}"
+    if isinstance(value, str) and value.startswith(("array:", "text:")):
+        return f"text:{value}"
     return value
 
 
 def _join(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
-    if not isinstance(value, dict):
-        return value
-    if value.keys() == {"array"}:
-        return arrays[value["array"]]
-    return {key: _join(item, arrays) for key, item in value.items()}
+    """The inverse of `_split`."""
+    if isinstance(value, dict):
+        return {key: _join(item, arrays) for key, item in value.items()}
+    if isinstance(value, str):
+        kind, _, rest = value.partition(":")
+        if kind == "array":
+            return arrays[rest]
+        return rest if kind == "text" and rest.startswith(("array:", "text:")) else value
+    return value
+
+
+def _text_checksum(plain: Any) -> int:
+    """Of the values, not of the layout of the file."""
+    return zlib.crc32(json.dumps(plain, sort_keys=True).encode())
 
 
 def _checksum(file: Path) -> int:

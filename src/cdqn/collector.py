@@ -109,16 +109,16 @@ class Collector:
         """The books, and the open episodes in whatever form this environment allows."""
         state: dict[str, Any] = {
             "steps": self.steps,
-            "episode_index": self._episode_index,
-            "total_reward": self._total_reward,
-            "length": self._length,
-            "first": self._first,
-            "observation": self.observation,
+            "episode_index": self._episode_index.copy(),
+            "total_reward": self._total_reward.copy(),
+            "length": self._length.copy(),
+            "first": self._first.copy(),
+            "observation": self.observation.copy(),
             "resumption": self.resumption,
         }
         if self.resumption == "state":
             state["env"] = self.env.unwrapped.state_dict()
-            state["resetting"] = self._resetting
+            state["resetting"] = self._resetting.copy()
         elif self.resumption == "replayed":
             state["actions"] = np.array([a for open_episode in self._actions for a in open_episode], dtype=np.int64)
             state["action_counts"] = np.array([len(a) for a in self._actions], dtype=np.int64)

@@ -103,6 +103,7 @@ class Config:
     """Compile the update with torch.compile: "auto" does so where it pays and a C++ compiler is found."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "hidden", tuple(self.hidden))  # a list says the same
         for name, (check, wanted) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and check(value)):
@@ -172,7 +173,7 @@ class Config:
                 f"{source} has unknown settings {', '.join(unknown)}: it was written by another version of cdqn"
             )
         try:
-            return cls(**{**values, "hidden": tuple(values.get("hidden", cls.hidden))})
+            return cls(**values)
         except (ConfigError, TypeError) as error:
             raise CheckpointError(f"{source} is damaged: {error}") from error
 

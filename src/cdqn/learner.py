@@ -130,12 +130,12 @@ class Learner:
         return unsquash(q_BA) if self.config.value_transform else q_BA
 
     def state_dict(self) -> dict[str, Any]:
-        """All that changes during training."""
+        """A copy of all that changes during training."""
         return {
-            "theta": self.theta,
-            "target": self.target,
-            "first_moment": self.first_moment,
-            "second_moment": self.second_moment,
+            "theta": self.theta.clone(),
+            "target": self.target.clone(),
+            "first_moment": self.first_moment.clone(),
+            "second_moment": self.second_moment.clone(),
             "learning_rate": self.learning_rate,
             "updates": self.updates,
             "backend": self.backend,

@@ -102,7 +102,7 @@ class Tally:
             "episodes": self.episodes,
             "reward_abs_max": self.reward_abs_max,
             "returns": np.array(self._returns),
-            "sums": self._sums,
+            "sums": self._sums.copy(),
             "updates": self._updates,
         }
 

@@ -128,8 +128,9 @@ def locked(run: Path) -> Iterator[None]:
 
 def _train(agent: Agent, run: Path, until: int, metrics_bytes: int, consumers: Sequence[Consumer]) -> Outcome:
     config, trainer = agent.config, agent.trainer
-    evaluation_due = _Every(config.evaluation_period_steps, trainer.steps)
-    checkpoint_due = _Every(config.checkpoint_period_steps, trainer.steps)
+    last_progress = trainer.steps // config.log_period_steps * config.log_period_steps
+    evaluation_due = _Every(config.evaluation_period_steps, last_progress)
+    checkpoint_due = _Every(config.checkpoint_period_steps, last_progress)
     with MetricsFile(run / "metrics.jsonl", metrics_bytes) as metrics, stop_on_signal(trainer):
 
         def report(row: Row) -> None:

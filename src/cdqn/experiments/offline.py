@@ -6,8 +6,7 @@ decides what they will see next.
 
 import dataclasses
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -146,17 +145,16 @@ def train_offline(
         evaluations.append((update, result.mean if result else np.nan))
 
     try:
-        with _own_program(learner):
-            record_evaluation(0)
-            for update in range(1, updates + 1):
-                if finite:
-                    finite = _update(learner, replay, tally, importance_exponent(update, updates, _beta(config)))
-                if update % record_every == 0 or update == updates:
-                    records.append((update, *_means(tally)))
-                    if on_progress:
-                        on_progress(update)
-                if update % evaluate_every == 0 or update == updates:
-                    record_evaluation(update)
+        record_evaluation(0)
+        for update in range(1, updates + 1):
+            if finite:
+                finite = _update(learner, replay, tally, importance_exponent(update, updates, _beta(config)))
+            if update % record_every == 0 or update == updates:
+                records.append((update, *_means(tally)))
+                if on_progress:
+                    on_progress(update)
+            if update % evaluate_every == 0 or update == updates:
+                record_evaluation(update)
     finally:
         env.close()
     update_T, loss_T, q_T, dqn_share_T = map(np.array, zip(*records, strict=True))
@@ -199,23 +197,6 @@ def _means(tally: Tally) -> tuple[float, float, float]:
 
 def _beta(config: Config) -> float:
     return 1.0 if config.beta_start is None else config.beta_start
-
-
-@contextmanager
-def _own_program(learner: Learner) -> Iterator[None]:
-    """Compiled code of this learner, of no other before it, and of none after it.
-
-    The compiled update is looked up by its code alone, without guards: PyTorch would run the program of the
-    first learner compiled in a process for the next one too, whatever its algorithm or γ.
-    """
-    if learner.backend == "eager":
-        yield
-        return
-    torch.compiler.reset()
-    try:
-        yield
-    finally:
-        torch.compiler.reset()
 
 
 def _generator(seed: int, stream: tuple[int, ...]) -> np.random.Generator:
