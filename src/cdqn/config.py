@@ -52,10 +52,10 @@ class Config:
     """Transitions per update."""
     gradient_clip_norm: float = 10.0
     """Largest ℓ2 norm of the gradient; inf switches clipping off."""
-    update_period_steps: int = 4
-    """Agent steps per update."""
+    update_period_steps: int = 1
+    """Agent steps per update: 1 where environments are cheap; 4 in the paper."""
     target_period_updates: int | None = None
-    """Updates between two copies to the target network: 200 unless set. RG has no target network."""
+    """Updates between two copies to the target network: 100 unless set. RG has no target network."""
     target_copy: Literal["previous", "exact"] | None = None
     """What is copied: the parameters before the update at hand, as in the paper, or those after it."""
     warmup_steps: int = 1_000
@@ -180,7 +180,7 @@ class Config:
 
 _TARGET_DEFAULTS: dict[str, Any] = {
     "double_q": True,
-    "target_period_updates": 200,
+    "target_period_updates": 100,
     "target_copy": "previous",
 }
 

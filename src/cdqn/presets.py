@@ -39,6 +39,7 @@ PRESETS: dict[str, Preset] = {
             "memory_size": 100_000,
             "warmup_steps": 5_000,
             "target_period_updates": 250,
+            "update_period_steps": 4,
         },
     ),
 }
