@@ -50,7 +50,14 @@ def peer(num_envs: int, width: int) -> Run:
 
 def ours(agent_class: type[cdqn.Agent], width: int, **settings: object) -> Run:
     """One of our agents; returns a function that trains it further."""
-    common = {"learning_rate": 1e-3, "batch_size": 32, "target_period_updates": 50, "steps": 1_000_000, "seed": 0}
+    common = {
+        "learning_rate": 1e-3,
+        "batch_size": 32,
+        "update_period_steps": 4,
+        "target_period_updates": 50,
+        "steps": 1_000_000,
+        "seed": 0,
+    }
     agent = agent_class("CartPole-v1", hidden=(width, width), **(common | settings))
     return lambda steps: agent.learn(steps) and None
 

@@ -24,6 +24,7 @@ TINY = {
     "warmup_steps": 60,
     "memory_size": 100,
     "log_period_steps": 50,
+    "update_period_steps": 4,
     "evaluation_episodes": 2,
     "compile": "off",
 }

@@ -18,6 +18,7 @@ from cdqn.cli import main
 from cdqn.report.runs import read_run
 
 SMALL = ["--hidden", "16", "16", "--warmup-steps", "200", "--memory-size", "5000", "--evaluation-episodes", "4"]
+SMALL += ["--update-period-steps", "4"]
 SMALL += ["--log-period-steps", "200", "--checkpoint-period-steps", "1000", "--compile", "off"]
 TESTS = Path(__file__).parent
 

@@ -129,7 +129,7 @@ def test_contradictory_settings_are_refused_by_name(settings, named):
 
 def test_resolved_fills_in_what_acts_and_leaves_out_what_cannot():
     cdqn_config = Config().resolved()
-    assert (cdqn_config.double_q, cdqn_config.target_period_updates) == (True, 200)
+    assert (cdqn_config.double_q, cdqn_config.target_period_updates) == (True, 100)
     assert (cdqn_config.target_copy, cdqn_config.alpha, cdqn_config.beta_start) == ("previous", 0.6, 0.4)
     assert (cdqn_config.priority_scheme, cdqn_config.priority_epsilon) == ("floor", 1e-10)
     assert (cdqn_config.floor_divisor, cdqn_config.raise_predecessor) == (10.0, True)

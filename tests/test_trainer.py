@@ -20,6 +20,7 @@ TINY = {
     "warmup_steps": 40,
     "memory_size": 200,
     "log_period_steps": 50,
+    "update_period_steps": 4,
     "compile": "off",
 }
 

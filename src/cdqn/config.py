@@ -7,9 +7,11 @@ so that a setting without effect is an error and not a silent wish.
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
+
+import numpy as np
 
 from cdqn.errors import CheckpointError, ConfigError
 
@@ -103,7 +105,7 @@ class Config:
     """Compile the update with torch.compile: "auto" does so where it pays and a C++ compiler is found."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "hidden", tuple(self.hidden))  # a list says the same
+        self._normalize()
         for name, (check, wanted) in _RANGES.items():
             value = getattr(self, name)
             if value is not None and not (isinstance(value, int | float) and check(value)):
@@ -112,10 +114,22 @@ class Config:
             value = getattr(self, name)
             if value is not None and value not in allowed:
                 raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
+        for name in ("dueling", "value_transform", "double_q", "raise_predecessor"):
+            if getattr(self, name) not in (None, True, False):
+                raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be True or False")
         if not self.hidden or any(not isinstance(width, int) or width < 1 for width in self.hidden):
             raise ConfigError(f"hidden is {self.hidden!r}: it must be one or more widths of at least 1")
         for check_together in (self._check_idle, self._check_sizes):
             check_together()
+
+    def _normalize(self) -> None:
+        """Numbers of NumPy become Python's, a list of widths a tuple: they say the same."""
+        for name in (field.name for field in dataclasses.fields(self)):
+            value = getattr(self, name)
+            if isinstance(value, np.generic):
+                object.__setattr__(self, name, value.item())
+        widths = self.hidden if isinstance(self.hidden, Iterable) else ()
+        object.__setattr__(self, "hidden", tuple(int(w) if isinstance(w, np.integer) else w for w in widths))
 
     def _check_idle(self) -> None:
         """A setting that cannot act is an error (and not a silent wish)."""
@@ -145,8 +159,6 @@ class Config:
                 f"epsilon_middle_fraction {self.epsilon_middle_fraction} comes after "
                 f"epsilon_final_fraction {self.epsilon_final_fraction}: swap or change them"
             )
-        if self.gradient_clip_norm <= 0 or math.isnan(self.gradient_clip_norm):
-            raise ConfigError(f"gradient_clip_norm is {self.gradient_clip_norm}: it must be above 0, or inf for none")
 
     def resolved(self) -> Self:
         """A copy in which each setting that acts has its value."""
@@ -201,6 +213,7 @@ _RANGES = {
     "gamma": _UNIT,
     "learning_rate": _POSITIVE,
     "adam_epsilon": _POSITIVE,
+    "gradient_clip_norm": (lambda v: v > 0, "a number above 0, or inf for no clipping"),
     "discard_fraction": (lambda v: 0 <= v < 1, "within [0, 1)"),
     "alpha": _UNIT,
     "beta_start": _UNIT,
