@@ -121,9 +121,11 @@ def test_discarded_transitions_are_not_stored_but_learning_goes_on():
 
 
 def test_learning_does_not_touch_global_random_states():
-    torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002  it is the subject
-    run(make_trainer(), 200)
-    assert torch.equal(torch.get_rng_state(), torch_before)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(12345)  # a state that no trainer would leave behind by its own seeding
+        torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()  # noqa: NPY002  it is the subject
+        run(make_trainer(), 200)
+        assert torch.equal(torch.get_rng_state(), torch_before)
     numpy_after = np.random.get_state()  # noqa: NPY002
     assert numpy_after[2] == numpy_before[2]
     assert np.array_equal(numpy_after[1], numpy_before[1])

@@ -179,6 +179,8 @@ def _checksum(file: Path) -> int:
 
 def _sync(path: Path) -> None:
     """Wait until the disk has it."""
+    if os.name == "nt" and path.is_dir():
+        return  # Windows opens no folders
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

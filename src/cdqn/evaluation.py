@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from cdqn.actor import Actor
 from cdqn.collector import Collector
 from cdqn.envs import EnvSpec
+from cdqn.errors import UnsupportedEnvironmentError
 
 MAX_EPISODE_STEPS = 1_000_000
 """A policy that never ends an episode must not hang an evaluation of an environment without time limit."""
@@ -68,7 +69,7 @@ def evaluate(
                 if on_episode:
                     on_episode()
         if collector.longest_open_episode > MAX_EPISODE_STEPS:
-            raise TimeoutError(
+            raise UnsupportedEnvironmentError(
                 f"an episode has lasted {MAX_EPISODE_STEPS} steps: give the environment a time limit "
                 "(gymnasium.wrappers.TimeLimit)"
             )

@@ -5,7 +5,6 @@ RUN/config.json       the environment and every setting
     checkpoints/      the newest complete state
 """
 
-import fcntl
 import json
 import signal
 from collections.abc import Callable, Iterator, Sequence
@@ -22,6 +21,11 @@ from cdqn.errors import CheckpointError
 from cdqn.evaluation import EvaluationResult
 from cdqn.metrics import Progress, Row, Warned, row_of
 from cdqn.trainer import Trainer
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such lock, and does without
+    fcntl = None  # type: ignore[assignment]
 
 Consumer = Callable[[Row], None]
 
@@ -116,14 +120,13 @@ def locked(run: Path) -> Iterator[None]:
         raise CheckpointError(f"{run} is not a run folder: it has no config.json")
     with writing(run):
         lock = open(run / ".lock", "w")  # noqa: SIM115
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise CheckpointError(f"{run} is being trained by another process: wait for it or stop it") from error
-    else:
+    with lock:
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise CheckpointError(f"{run} is being trained by another process: wait for it or stop it") from error
         yield
-    finally:
-        lock.close()
 
 
 def _train(agent: Agent, run: Path, until: int, metrics_bytes: int, consumers: Sequence[Consumer]) -> Outcome:
