@@ -25,6 +25,20 @@ TINY = {
 }
 
 
+def test_learning_rate_falls_linearly_over_the_budget_and_stays():
+    trainer = make_trainer(learning_rate=1e-3, learning_rate_final=1e-4)
+    trainer.settle_budget(400)
+    run(trainer, 200)
+    assert trainer.learner.learning_rate == pytest.approx(5.5e-4)
+    run(trainer, 400)
+    assert trainer.learner.learning_rate == pytest.approx(1e-4)
+    run(trainer, 500)
+    assert trainer.learner.learning_rate == pytest.approx(1e-4)
+    constant = make_trainer(learning_rate=1e-3, learning_rate_final=None)
+    run(constant, 400)
+    assert constant.learner.learning_rate == 1e-3
+
+
 def make_trainer(num_envs=4, env=WalkEnv, **settings):
     vector_env = SyncVectorEnv([env] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
     return Trainer(vector_env, describe(vector_env), Config(**(TINY | settings)))

@@ -29,7 +29,7 @@ class Config:
     seed: int = 0
     """Seed of everything random: weights, exploration, replay, environments."""
     steps: int = 50_000
-    """Budget in agent steps; the schedules of ε and β run over it."""
+    """Budget in agent steps; the schedules of ε, β and the step size run over it."""
     gamma: float = 0.99
     """Discount factor γ."""
     num_envs: int = 4
@@ -47,7 +47,9 @@ class Config:
     double_q: bool | None = None
     """Double Q-learning in the target network's term. On unless the algorithm is RG, which has no such term."""
     learning_rate: float = 5e-4
-    """Step size of Adam."""
+    """Step size of Adam at the beginning."""
+    learning_rate_final: float | None = 5e-5
+    """Step size at the end of the budget, approached linearly; None keeps it constant, as in the paper."""
     adam_epsilon: float = 1e-5
     """ε_a of Adam: bounds the step where gradients vanish."""
     batch_size: int = 32
@@ -212,6 +214,7 @@ _RANGES = {
     "seed": (lambda v: isinstance(v, int) and 0 <= v < 2**63, "a whole number from 0 on"),
     "gamma": _UNIT,
     "learning_rate": _POSITIVE,
+    "learning_rate_final": _POSITIVE,
     "adam_epsilon": _POSITIVE,
     "gradient_clip_norm": (lambda v: v > 0, "a number above 0, or inf for no clipping"),
     "discard_fraction": (lambda v: 0 <= v < 1, "within [0, 1)"),

@@ -28,7 +28,7 @@ from cdqn.learner import Learner
 from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned, value_bound
 from cdqn.networks import make_network
 from cdqn.replay import ArrayStore, PrioritizedReplay, UniformReplay
-from cdqn.schedules import epsilon_greedy, importance_exponent
+from cdqn.schedules import epsilon_greedy, importance_exponent, linear
 
 
 class Trainer:
@@ -108,6 +108,11 @@ class Trainer:
         """β of the importance weights at the present step."""
         return importance_exponent(self.steps, self._budget(), self.config.beta_start or 1.0)
 
+    def learning_rate(self) -> float:
+        """Step size of Adam at the present step."""
+        start, end = self.config.learning_rate, self.config.learning_rate_final
+        return start if end is None else linear(self.steps, start, end, 0, self._budget())
+
     def state_dict(self) -> dict[str, Any]:
         """All that changes during training."""
         return {
@@ -140,6 +145,7 @@ class Trainer:
         if self.learner.updates >= due or len(self.replay) < config.batch_size:
             return
         beta = self.beta()
+        self.learner.learning_rate = self.learning_rate()
         while self.learner.updates < due:
             batch = self.replay.sample(config.batch_size, beta)
             result = self.learner.update(batch)
