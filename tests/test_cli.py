@@ -219,6 +219,19 @@ def test_run_killed_at_any_moment_resumes_bit_for_bit(here):
     assert_same_end(here / "run", here / "whole")
 
 
+@pytest.mark.slow
+def test_comparison_that_is_killed_leaves_no_process_behind_and_resumes(here):
+    flags = ["--algorithms", "cdqn", "--seeds", "2", "--steps", "8000", "--jobs", "2", "--out", "both"]
+    process = spawn("compare", "CartPole-v1", *flags, *SMALL)
+    runs = [here / "both" / f"cdqn-seed{seed}" for seed in (0, 1)]
+    wait_for(lambda: all((run / "checkpoints" / "step-000001000").exists() for run in runs), process)
+    process.kill()
+    process.communicate()  # returns when the last worker has closed the pipe, that is, when it is gone
+    assert all(newest_checkpoint(run).name < "step-000008000" for run in runs)
+    assert main(["resume", "both"]) == 0
+    assert all(newest_checkpoint(run).name == "step-000008000" for run in runs)
+
+
 def test_ctrl_c_ends_a_run_with_a_checkpoint(here):
     assert train("whole", steps=6000) == 0
     process = start(here / "run")

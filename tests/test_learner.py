@@ -95,10 +95,11 @@ def test_update_that_copies_is_itself_computed_with_the_old_target():
     assert not torch.equal(copying.target, keeping.target)
 
 
-def test_period_is_200_updates_unless_set():
+def test_period_unless_set_is_the_configurations_and_counted_in_updates():
     learner = make_learner()
+    period = Config().resolved().target_period_updates
     start = learner.target.clone()
-    train(learner, 199)
+    train(learner, period - 1)
     assert torch.equal(learner.target, start)
     before = learner.theta.clone()
     train(learner, 1, seed=1)

@@ -225,7 +225,7 @@ def test_each_algorithm_learns_to_choose_rightly(agent_class):
         settings["target_period_updates"] = 20
     agent = agent_class(ChoiceEnv(), seed=0, **settings)
     untrained = agent.evaluate(10).mean
-    agent.learn(3_000)
+    agent.learn(1_600)
     result = agent.evaluate(20)
     assert result.mean > 0.9 * 20
     assert untrained < 0.9 * 20

@@ -10,8 +10,10 @@ import multiprocessing
 import os
 import queue
 import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from cdqn.agent import Agent, read_run_config
 from cdqn.checkpoint import read_json, write_json, writing
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, NonFiniteError
-from cdqn.metrics import Row
+from cdqn.metrics import Row, Warned
 from cdqn.runner import create_folder, resume_run, train_run
 from cdqn.runtime import tune_process
 
@@ -65,23 +67,23 @@ def run_comparison(folder: Path, jobs: int | None = None, on_row: OnRow | None =
         raise CheckpointError(f"{path} is damaged: {error!r}") from error
     context = multiprocessing.get_context("spawn")
     outcomes: list[RunOutcome] = []
-    with context.Manager() as manager:
-        rows = manager.Queue()
-        with ProcessPoolExecutor(jobs or os.cpu_count(), mp_context=context, initializer=_begin) as pool:
-            futures = {pool.submit(_run, folder / name, env_id, config, rows): name for name, config in configs.items()}
-            pending = set(futures)
-            try:
-                while pending:
-                    done = [future for future in pending if future.done()]
-                    pending.difference_update(done)
-                    _drain(rows, on_row, wait=bool(pending))
-                for future in as_completed(futures):
-                    problem, finished = future.result()
-                    outcomes.append(RunOutcome(futures[future], finished, problem))
-            except KeyboardInterrupt:
-                pool.shutdown(cancel_futures=True)  # the runs themselves have seen Ctrl-C and write their checkpoints
-                raise
-    return sorted(outcomes, key=lambda outcome: list(configs).index(outcome.name))
+    rows = context.Queue()
+    with ProcessPoolExecutor(
+        jobs or os.cpu_count(), mp_context=context, initializer=_begin, initargs=(rows, os.getpid())
+    ) as pool:
+        futures = {pool.submit(_run, folder / name, env_id, config): name for name, config in configs.items()}
+        pending = set(futures)
+        try:
+            while pending:
+                pending = {future for future in pending if not future.done()}
+                _drain(rows, on_row, wait=bool(pending))
+            for future, name in futures.items():
+                problem, finished = future.result()
+                outcomes.append(RunOutcome(name, finished, problem))
+        except KeyboardInterrupt:
+            pool.shutdown(cancel_futures=True)  # the runs have seen Ctrl-C too, and write their checkpoints
+            raise
+    return outcomes
 
 
 def _drain(rows: Any, on_row: OnRow | None, wait: bool) -> None:
@@ -95,39 +97,60 @@ def _drain(rows: Any, on_row: OnRow | None, wait: bool) -> None:
         pass
 
 
-def _begin() -> None:
+class _Worker:
+    """What a worker process knows: where its rows go, and whether a run is under way."""
+
+    rows: Any = None
+    busy = threading.Lock()
+
+
+def _begin(rows: Any, parent: int) -> None:
     # Ctrl-C reaches every process of the terminal; a worker between two runs must not die of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _Worker.rows = rows
+    threading.Thread(target=_leave_with, args=(parent,), daemon=True).start()
 
 
-def _run(run: Path, env_id: str, config: Config, rows: Any) -> tuple[str | None, bool]:
+def _leave_with(parent: int) -> None:
+    """If the command is killed its workers follow: a run under way stops as at Ctrl-C, with a checkpoint."""
+    while os.getppid() == parent:
+        time.sleep(0.2)
+    if _Worker.busy.locked():
+        os.kill(os.getpid(), signal.SIGINT)
+    with _Worker.busy:
+        os._exit(1)
+
+
+def _run(run: Path, env_id: str, config: Config) -> tuple[str | None, bool]:
     """In a process of its own: train, go on, or find that nothing is left to do."""
+    with _Worker.busy:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return None, _train_or_resume(run, env_id, config)
+        except NonFiniteError as error:
+            _Worker.rows.put((run.name, Warned(0, str(error)).row()))
+            return str(error), False
+        except KeyboardInterrupt:
+            return "interrupted", False
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _train_or_resume(run: Path, env_id: str, config: Config) -> bool:
+    """Whether the run came to its end."""
 
     def consumer(row: Row) -> None:
         if row["kind"] in ("progress", "warning", "evaluation"):
-            rows.put((run.name, row))
+            _Worker.rows.put((run.name, row))
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        if not (run / "config.json").exists():
-            agent = Agent.from_config(env_id, config)
-            tune_process(agent.spec.kind)
-            return None, train_run(agent, run, [consumer]).finished
-        if _is_complete(run):
-            return None, True
+    def consumers_for(agent: Agent) -> list[Callable[[Row], None]]:
+        tune_process(agent.spec.kind)
+        return [consumer]
 
-        def consumers_for(agent: Agent) -> list[Callable[[Row], None]]:
-            tune_process(agent.spec.kind)
-            return [consumer]
-
-        return None, resume_run(run, consumers_for=consumers_for).finished
-    except NonFiniteError as error:
-        rows.put((run.name, {"kind": "warning", "step": 0, "message": str(error)}))
-        return str(error), False
-    except KeyboardInterrupt:
-        return "interrupted", False
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if not (run / "config.json").exists():
+        agent = Agent.from_config(env_id, config)
+        return train_run(agent, run, consumers_for(agent)).finished
+    return _is_complete(run) or resume_run(run, consumers_for=consumers_for).finished
 
 
 def _is_complete(run: Path) -> bool:

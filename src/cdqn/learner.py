@@ -115,8 +115,9 @@ class Learner:
         copy_due = period is not None and (self.updates + 1) % period == 0
         theta_before = self.theta.clone() if copy_due and self.config.target_copy == "previous" else self.theta
         tensors = _to_tensors(batch)
-        sizes = torch.tensor(step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon))
-        sizes = sizes.to(self.theta)
+        sizes = torch.tensor(
+            step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon), dtype=self.theta.dtype
+        )
         step = self._eager_step if self.backend == "eager" else self._compiled_step
         td_error_abs_B, stats = step(tensors, sizes)
         if copy_due:
