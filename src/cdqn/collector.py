@@ -8,6 +8,7 @@ With autoreset disabled, the mode of all environments made by `make_vec`, every 
 our own: an open episode is then its seed and its actions, and `load_state_dict` plays it again.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -58,6 +59,7 @@ class Collector:
         self._length = np.zeros(count, dtype=np.int64)
         self._first = np.ones(count, dtype=bool)
         self._resetting = np.zeros(count, dtype=bool)
+        self._any_resetting = False
         self._streams = np.arange(count)
         self.observation: NDArray[Any] = self._begin()
 
@@ -77,31 +79,36 @@ class Collector:
         """Act in all environments at once."""
         observation, reward, terminated, truncated, infos = self.env.step(actions + self.spec.first_action)
         observation = self._checked_observation(observation)
+        reward = self._checked_reward(reward)
         done = terminated | truncated
-        any_done = done.any()
+        any_done = bool(done.any())
         final = observation
         if any_done and self.mode == AutoresetMode.SAME_STEP:
             final = observation.copy()
             for env in np.flatnonzero(done):
                 final[env] = infos["final_obs"][env]
             final = self._checked_observation(final)
-        reward = self._checked_reward(reward)
-        real = ~self._resetting  # in a NEXT_STEP environment the step after an end only resets
         transitions = Transitions(
             self.observation, actions, reward, final, terminated, self._streams, self._first.copy()
         )
-        if self._resetting.any():
+        if self._any_resetting:  # in a NEXT_STEP environment the step after an end only resets
+            real = ~self._resetting
             transitions = Transitions(*(field[real] for field in transitions))
+            done &= real
+            any_done = bool(done.any())
+            self._total_reward[real] += reward[real]
+            self._length[real] += 1
+        else:
+            self._total_reward += reward
+            self._length += 1
         self.steps += len(transitions.action)
-
-        self._total_reward[real] += reward[real]
-        self._length[real] += 1
         self._first[:] = self._resetting
         if self.mode == AutoresetMode.DISABLED:
             for open_actions, action in zip(self._actions, actions.tolist(), strict=True):
                 open_actions.append(action)
-        episodes = self._close(done & real, terminated) if any_done else []
-        self._resetting = done & real if self.mode == AutoresetMode.NEXT_STEP else self._resetting
+        episodes = self._close(done, terminated) if any_done else []
+        if self.mode == AutoresetMode.NEXT_STEP:
+            self._resetting, self._any_resetting = done, any_done
         self.observation = self._reset_where(done, observation) if any_done else observation
         return Collected(transitions, episodes)
 
@@ -134,7 +141,8 @@ class Collector:
             return self._restart("this vector environment resets itself: its open episodes cannot be played again")
         if self.resumption == "state":
             self.env.unwrapped.load_state_dict(state["env"])
-            self._resetting[:] = state["resetting"]
+            self._resetting = np.array(state["resetting"])
+            self._any_resetting = bool(self._resetting.any())
             self.observation = np.array(state["observation"])
         else:
             replayed = self._replay(state["actions"], state["action_counts"])
@@ -162,6 +170,7 @@ class Collector:
         self._length[:] = 0
         self._first[:] = True
         self._resetting[:] = False
+        self._any_resetting = False
         self.observation = self._begin()
         return f"{reason}; the run goes on with new episodes, and is not bit for bit the uninterrupted one"
 
@@ -214,14 +223,15 @@ class Collector:
     def _checked_observation(self, observation: NDArray[Any]) -> NDArray[Any]:
         # A copy, because a vector environment may hand out one buffer again and again.
         observation = np.array(observation, dtype=self.spec.observation_dtype)
-        if self._is_float and not np.isfinite(observation).all():
+        # A finite sum has finite terms: one pass over the numbers, and the exact check only where it is not.
+        if self._is_float and not math.isfinite(observation.sum()) and not np.isfinite(observation).all():
             env = int(np.flatnonzero(~np.isfinite(observation).reshape(len(observation), -1).all(1))[0])
             raise NonFiniteError(self._blame("observation", env, observation[env]))
         return observation
 
     def _checked_reward(self, reward: NDArray[Any]) -> NDArray[np.float32]:
         reward = np.asarray(reward, dtype=np.float32)
-        if not np.isfinite(reward).all():
+        if not math.isfinite(reward.sum()) and not np.isfinite(reward).all():
             env = int(np.flatnonzero(~np.isfinite(reward))[0])
             raise NonFiniteError(self._blame("reward", env, reward[env]))
         return reward

@@ -12,7 +12,6 @@ spends a third of the time (docs/benchmarks.md).
 import copy
 import os
 import shutil
-import types
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -210,26 +209,15 @@ class Learner:
 
     def _compiled_step(self, batch: Tensors, sizes: Tensor) -> tuple[Tensor, Tensor]:
         inputs = (self.theta, self.target, self.first_moment, self.second_moment, sizes, *batch)
-        if (step := self._compiled.get(len(batch.action))) is not None:
-            return step(*inputs)
-        # One function for each learner and batch size, and no guards: nothing else about the inputs ever changes,
-        # and checking that on every call would take a tenth of the update. PyTorch files compiled code under the
-        # code object, so each function needs one of its own: without guards it would be served another's result.
-        method = type(self)._functional_step
-        own_code = types.FunctionType(method.__code__.replace(), method.__globals__, method.__name__)
-        step = torch.compile(
-            types.MethodType(own_code, self),
-            fullgraph=True,
-            dynamic=False,
-            options={"guard_filter_fn": torch.compiler.skip_all_guards_unsafe, "cpp.threads": 1},
-        )
-        try:
-            result = step(*inputs)
-        except torch._dynamo.exc.TorchDynamoException:  # a compiler that is there but does not work
-            self.backend = "eager"
-            return self._eager_step(batch, sizes)
-        self._compiled[len(batch.action)] = step
-        return result
+        step = self._compiled.get(len(batch.action))
+        if step is None:
+            try:
+                step = _compile(self._functional_step, inputs)
+            except Exception:  # whatever a compiler that is there but does not work may raise
+                self.backend = "eager"
+                return self._eager_step(batch, sizes)
+            self._compiled[len(batch.action)] = step
+        return step(*inputs)
 
     def _call(self, parameters: dict[str, Tensor], observation: Tensor) -> Tensor:
         q_BA: Tensor = functional_call(self.network, parameters, (observation,))
@@ -255,6 +243,24 @@ class Learner:
         gradient, norm = clip_norm(flat_gradient, self.config.gradient_clip_norm)
         adam_step_(theta, first, second, gradient, sizes)
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
+
+
+def _compile(function: Callable[..., Any], inputs: Sequence[Tensor]) -> Callable[..., Any]:
+    """`function` as one program for tensors of exactly these shapes.
+
+    Traced with make_fx and built by Inductor without Dynamo between them: there are no guards to check on every
+    call, since shapes never change, and no cache in which one learner could find another's program.
+    """
+    import torch._inductor
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    examples: list[Any] = [tensor.clone() for tensor in inputs]
+    graph = make_fx(function)(*examples)
+    program: Callable[..., Any] = torch._inductor.compile(
+        graph, examples, options={"cpp.threads": 1, "size_asserts": False}
+    )
+    program(*examples)  # the first call may still build something: better here, where failing is allowed
+    return program
 
 
 def compiler_found() -> bool:

@@ -75,8 +75,7 @@ class Trainer:
             actions = self.actor.act(self.collector.observation, self.epsilon(), self._rng)
             transitions, episodes = self.collector.step(actions)
             self.replay.add(transitions)
-            largest = float(np.abs(transitions.reward).max(initial=0))
-            self.tally.reward_abs_max = max(self.tally.reward_abs_max, largest)
+            self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
             for episode in episodes:
                 self.tally.add_episode(episode)
             self._learn()
