@@ -91,6 +91,7 @@ class Learner:
         self.updates = 0
         self.backend: Backend = "eager"
         self._gradient = torch.zeros_like(self.theta)
+        self._sizes = torch.zeros(3, dtype=self.theta.dtype)
         self._compiled: dict[int, Callable[..., tuple[Tensor, Tensor]]] = {}
         for parameter, view in zip(network.parameters(), _views(network, self._gradient).values(), strict=True):
             parameter.grad = view
@@ -114,11 +115,9 @@ class Learner:
         copy_due = period is not None and (self.updates + 1) % period == 0
         theta_before = self.theta.clone() if copy_due and self.config.target_copy == "previous" else self.theta
         tensors = _to_tensors(batch)
-        sizes = torch.tensor(
-            step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon), dtype=self.theta.dtype
-        )
+        self._sizes.numpy()[:] = step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon)
         step = self._eager_step if self.backend == "eager" else self._compiled_step
-        td_error_abs_B, stats = step(tensors, sizes)
+        td_error_abs_B, stats = step(tensors)
         if copy_due:
             self.target.copy_(theta_before)  # θ̃ ← θ from before this step, so that θ̃ ≠ θ (App. E.1)
         self.updates += 1
@@ -199,23 +198,23 @@ class Learner:
         ]
         return terms.loss.mean(), (td_error_abs_B, torch.stack(stats))
 
-    def _eager_step(self, batch: Tensors, sizes: Tensor) -> tuple[Tensor, Tensor]:
+    def _eager_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
         self._gradient.zero_()
         loss, (td_error_abs_B, stats) = self._objective(batch, self.network, self.target_network)
         loss.backward()  # type: ignore[no-untyped-call]  # accumulates into views of self._gradient
         gradient, norm = clip_norm(self._gradient, self.config.gradient_clip_norm)
-        adam_step_(self.theta, self.first_moment, self.second_moment, gradient, sizes)
+        adam_step_(self.theta, self.first_moment, self.second_moment, gradient, self._sizes)
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
-    def _compiled_step(self, batch: Tensors, sizes: Tensor) -> tuple[Tensor, Tensor]:
-        inputs = (self.theta, self.target, self.first_moment, self.second_moment, sizes, *batch)
+    def _compiled_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
+        inputs = (self.theta, self.target, self.first_moment, self.second_moment, self._sizes, *batch)
         step = self._compiled.get(len(batch.action))
         if step is None:
             try:
                 step = _compile(self._functional_step, inputs)
             except Exception:  # whatever a compiler that is there but does not work may raise
                 self.backend = "eager"
-                return self._eager_step(batch, sizes)
+                return self._eager_step(batch)
             self._compiled[len(batch.action)] = step
         return step(*inputs)
 

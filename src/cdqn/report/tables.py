@@ -58,9 +58,11 @@ def _row(algorithm: str, runs: Sequence[Run], rng: np.random.Generator) -> Compa
 
 
 def render(rows: Iterable[ComparisonRow]) -> Table:
-    """The comparison for a terminal of 100 columns."""
+    """The comparison for a terminal of 80 columns."""
     table = Table(
         box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
         caption="evaluation, return: interquartile mean over runs · [ ]: 95 % bootstrap interval\n"
         "loss: last, median over runs · Q/bound: largest |Q|/bound of a run, median over runs",
         caption_justify="left",
