@@ -88,8 +88,6 @@ def comparison_folder(tmp_path):
                 rows.append(episode(step, 90.0 + seed))
             rows.append(evaluation(1000, [200.0 + seed, 202.0 + seed]))
             if algorithm == "dqn":
-                rows.append(
-                    {"kind": "warning", "step": 900, "message": "training diverges: Q is beyond its bound"}
-                )
+                rows.append({"kind": "warning", "step": 900, "message": "training diverges: Q is beyond its bound"})
             write_run(tmp_path / "compare" / f"{algorithm}-seed{seed}", rows, algorithm, seed)
     return tmp_path / "compare"

@@ -161,9 +161,7 @@ def test_q_within_its_bound_stays_on_a_linear_axis():
 @pytest.mark.parametrize("worst", [1e30, -1e30, math.inf, math.nan, 0.0])
 def test_log_axes_survive_what_divergence_writes(tmp_path, worst):
     value_ST = np.array([[1.0, 2.0, 3.0, worst]] * 3)
-    figures.divergence(
-        histories(dqn_loss=value_ST, dqn_q=value_ST), tmp_path / "a.png", bound=100, title="a title"
-    )
+    figures.divergence(histories(dqn_loss=value_ST, dqn_q=value_ST), tmp_path / "a.png", bound=100, title="a title")
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
 

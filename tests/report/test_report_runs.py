@@ -28,9 +28,7 @@ def test_rows_become_arrays_by_kind(tmp_path, make):
     assert not run.diverged
 
 
-@pytest.mark.parametrize(
-    "tail", ['{"kind": "progress", "st', "{", '{"kind": "progress", "step": 20, "loss": "\xff']
-)
+@pytest.mark.parametrize("tail", ['{"kind": "progress", "st', "{", '{"kind": "progress", "step": 20, "loss": "\xff'])
 def test_last_line_cut_by_a_kill_is_left_out(tmp_path, make, tail):
     run = read_run(make.write(tmp_path / "run", [make.progress(10)], tail=tail))
     assert run.curve("loss")[0].tolist() == [10]
