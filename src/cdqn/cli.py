@@ -367,5 +367,5 @@ def _compare(folder: Path, jobs: int | None) -> int:
         console.print(f"wrote {folder / name}", soft_wrap=True)
     for outcome in outcomes:
         if outcome.problem:
-            console.print(f"[yellow]{outcome.name}: {outcome.problem}[/]", soft_wrap=True)
+            console.print(f"{outcome.name}: {outcome.problem}", style="yellow", markup=False, soft_wrap=True)
     return 0 if all(outcome.finished or outcome.problem for outcome in outcomes) else INTERRUPTED

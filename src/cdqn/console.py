@@ -5,7 +5,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from cdqn.checkpoint import read_json
 from cdqn.metrics import Row
@@ -25,24 +33,43 @@ def describe_progress(row: Row) -> str:
     return " · ".join(parts)
 
 
-class TrainingDisplay:
+class _Display:
+    """Bars that are shown while the block lasts, in a terminal only."""
+
+    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
+        self._console = console
+        self._live = console.is_terminal
+        self._bar = Progress(*columns, console=console, disable=not self._live)
+
+    def _warn(self, text: str) -> None:
+        self._console.print(text, style="yellow", markup=False, soft_wrap=True)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
+        self._bar.stop()
+
+
+def _run_columns() -> list[ProgressColumn]:
+    """Name, bar, steps, time left and numbers of one run."""
+    return [
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[numbers]}"),
+    ]
+
+
+class TrainingDisplay(_Display):
     """A consumer of rows that shows one run."""
 
     def __init__(self, title: str, first_step: int, until_step: int, console: Console) -> None:
-        self._console = console
+        super().__init__(console, SpinnerColumn(), *_run_columns())
         self._until_step = until_step
-        self._live = console.is_terminal
         self._last_tenth = 10 * first_step // until_step
-        self._bar = Progress(
-            SpinnerColumn(),
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[numbers]}"),
-            console=console,
-            disable=not self._live,
-        )
         self._task = self._bar.add_task(title, total=until_step, completed=first_step, numbers="")
 
     def __call__(self, row: Row) -> None:
@@ -54,29 +81,23 @@ class TrainingDisplay:
                 self._last_tenth = tenth
                 self._console.print(f"step {row['step']:,} of {self._until_step:,} · {numbers}", soft_wrap=True)
         elif row["kind"] == "warning":
-            self._console.print(f"[yellow]step {row['step']:,}: {row['message']}[/]", soft_wrap=True)
+            self._warn(f"step {row['step']:,}: {row['message']}")
         elif row["kind"] == "evaluation":
             text = f"step {row['step']:,}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
             self._console.print(f"{text} ({row['episodes']} episodes)", soft_wrap=True)
 
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
-        self._bar.stop()
-
-
-class CountDisplay:
+class CountDisplay(_Display):
     """A bar for work that is counted: episodes of an evaluation, updates of several runs."""
 
     def __init__(self, title: str, total: int, console: Console) -> None:
-        columns: list[Any] = [
+        super().__init__(
+            console,
             TextColumn("[bold]{task.description}"),
             BarColumn(bar_width=40),
             MofNCompleteColumn(),
-        ]
-        self._bar = Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal)
+            TimeRemainingColumn(),
+        )
         self._task = self._bar.add_task(title, total=total)
 
     def advance(self, count: int = 1) -> None:
@@ -85,30 +106,14 @@ class CountDisplay:
     def set(self, done: float, total: float) -> None:
         self._bar.update(self._task, completed=done, total=total)
 
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
-        self._bar.stop()
-
-
-class ComparisonDisplay:
+class ComparisonDisplay(_Display):
     """One bar for each run of a comparison that is under way."""
 
     def __init__(self, folder: Path, console: Console) -> None:
-        self._console = console
+        super().__init__(console, *_run_columns())
         content = read_json(folder / "comparison.json", "a comparison")
         self._totals: dict[str, int] = {name: settings["steps"] for name, settings in content["runs"].items()}
-        self._bar = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(bar_width=20),
-            MofNCompleteColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[numbers]}"),
-            console=console,
-            disable=not console.is_terminal,
-        )
         self._tasks: dict[str, Any] = {}
         self._done = 0
 
@@ -119,19 +124,12 @@ class ComparisonDisplay:
         if row["kind"] == "progress":
             self._bar.update(task, completed=min(row["step"], self._totals[name]), numbers=describe_progress(row))
         elif row["kind"] == "warning":
-            self._console.print(f"[yellow]{name}: step {row['step']:,}: {row['message']}[/]", soft_wrap=True)
+            self._warn(f"{name}: step {row['step']:,}: {row['message']}")
         elif row["step"] >= self._totals[name]:
             self._done += 1
             self._bar.update(task, visible=False)
             text = f"{name}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
             self._console.print(f"{text} ({self._done} of {len(self._totals)} runs done)", soft_wrap=True)
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, _: TracebackType | None) -> None:
-        self._bar.stop()
 
 
 def _number(value: float | None) -> str:
