@@ -159,6 +159,18 @@ def test_compare_runs_each_algorithm_and_seed_and_draws(here, capsys):
     assert newest_checkpoint(here / "both" / "rg-seed1").name == "step-000000600"
 
 
+def test_minatar_trains_with_its_preset_and_resumes_exactly(here):
+    flags = ["--preset", "minatar", "--warmup-steps", "200", "--compile", "off", "--evaluation-episodes", "1"]
+    flags += ["--checkpoint-period-steps", "1000", "--hidden", "16"]
+    assert main(["train", "MinAtar/Breakout-v1", "--steps", "1200", "--out", "whole", *flags]) == 0
+    assert main(["train", "MinAtar/Breakout-v1", "--steps", "1000", "--out", "half", *flags]) == 0
+    config = json.loads((here / "whole" / "config.json").read_text())["config"]
+    assert config["learning_rate"] == 2.5e-4
+    assert config["hidden"] == [16]
+    assert main(["resume", "half", "--steps", "1200"]) == 0
+    assert not [row for row in without_clock(here / "half") if row["kind"] == "warning"]
+
+
 def test_resume_with_more_steps_goes_on(here):
     assert train("run", steps=1000) == 0
     assert main(["resume", "run", "--steps", "1600"]) == 0
@@ -279,7 +291,7 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(arguments, words, here,
 
 
 def test_missing_package_names_the_line_that_installs_it(here, capsys, monkeypatch):
-    monkeypatch.setitem(sys.modules, "minatar", None)
+    monkeypatch.setitem(sys.modules, "minatar.gym", None)
     assert main(["train", "MinAtar/Breakout-v1"]) == 1
     assert "pip install 'cdqn[minatar]'" in one_line(capsys)
 

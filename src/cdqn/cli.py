@@ -316,7 +316,7 @@ def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Call
     from cdqn.integrations.tensorboard import tensorboard_if_installed
     from cdqn.runtime import tune_process
 
-    tune_process(agent.spec.kind)
+    tune_process()
     label = LABELS[agent.config.algorithm]
     display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
     consumers: list[Callable[[dict[str, Any]], None]] = [stack.enter_context(display)]

@@ -144,7 +144,7 @@ def _train_or_resume(run: Path, env_id: str, config: Config) -> bool:
             _Worker.rows.put((run.name, row))
 
     def consumers_for(agent: Agent) -> list[Callable[[Row], None]]:
-        tune_process(agent.spec.kind)
+        tune_process()
         return [consumer]
 
     if not (run / "config.json").exists():

@@ -5,14 +5,11 @@ The library itself never touches them: a process may belong to somebody else.
 
 import torch
 
-from cdqn.envs import Kind
 
-
-def tune_process(kind: Kind) -> None:
-    """One thread for small networks, whose products are over before a second thread has woken up.
+def tune_process() -> None:
+    """One thread: the products of small networks are over before a second thread has woken up.
 
     Denormal numbers become zero: ReLU networks make many of them, and the CPU is slow with each.
     """
     torch.set_flush_denormal(True)
-    if kind == "vector":
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)

@@ -20,9 +20,6 @@ from cdqn.errors import ConfigError, MissingPackageError, UnsupportedEnvironment
 EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
 Kind = Literal["vector", "minatar"]
 
-_EXTRAS = {"MinAtar": ("minatar", "minatar"), "ALE": ("ale_py", "atari")}
-"""Namespaces of ids whose package registers itself on import, and the extra that installs it."""
-
 
 @dataclass(frozen=True)
 class EnvSpec:
@@ -104,9 +101,8 @@ def _register(env_id: str) -> None:
             raise UnsupportedEnvironmentError(
                 f"no module {module!r} can be imported ({error}): check the name, or PYTHONPATH"
             ) from error
-    namespace = env_id.partition("/")[0]
-    if "/" in env_id and namespace in _EXTRAS:
-        _register_namespace(env_id, *_EXTRAS[namespace])
+    if env_id.startswith("MinAtar/"):
+        _register_minatar(env_id)
     if env_id in gym.registry:
         return
     try:
@@ -119,16 +115,14 @@ def _register(env_id: str) -> None:
         ) from error
 
 
-def _register_namespace(env_id: str, package: str, extra: str) -> None:
+def _register_minatar(env_id: str) -> None:
+    """MinAtar registers its games on request only."""
     try:
-        module = importlib.import_module(package)
+        minatar = importlib.import_module("minatar.gym")
     except ImportError as error:
-        raise MissingPackageError(f"{env_id} needs {package}: pip install 'cdqn[{extra}]'") from error
-    if not any(key.startswith(env_id.partition("/")[0] + "/") for key in gym.registry):
-        if hasattr(module, "gym"):
-            module.gym.register_envs()
-        else:
-            gym.register_envs(module)
+        raise MissingPackageError(f"{env_id} needs minatar: pip install 'cdqn[minatar]'") from error
+    if env_id not in gym.registry:
+        minatar.register_envs()
 
 
 def require_kind(wanted: Kind, spec: EnvSpec, preset: str) -> None:
