@@ -245,8 +245,8 @@ def test_comparison_that_is_killed_leaves_no_process_behind_and_resumes(here):
 
 
 def test_ctrl_c_ends_a_run_with_a_checkpoint(here):
-    assert train("whole", steps=6000) == 0
-    process = start(here / "run")
+    assert train("whole", steps=4000) == 0
+    process = start(here / "run", steps=4000)
     wait_for(lambda: (here / "run" / "checkpoints" / "step-000001000").exists(), process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -254,7 +254,7 @@ def test_ctrl_c_ends_a_run_with_a_checkpoint(here):
     assert "cdqn resume" in out
     assert "Traceback" not in err
     stopped = int(newest_checkpoint(here / "run").name.removeprefix("step-"))
-    assert 1000 <= stopped < 6000
+    assert 1000 <= stopped < 4000
     assert main(["resume", "run"]) == 0
     assert_same_end(here / "run", here / "whole")
 
@@ -398,13 +398,13 @@ def test_full_disk_is_told_and_the_last_checkpoint_stays(here, capsys):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
     try:
-        code = train("run", steps=6000)
+        code = train("run", steps=3000)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert code == 1
     assert "cannot write" in one_line(capsys)
     assert len(list((here / "run" / "checkpoints").iterdir())) == 1
-    assert train("whole", steps=6000) == 0
+    assert train("whole", steps=3000) == 0
     assert main(["resume", "run"]) == 0
     assert_same_end(here / "run", here / "whole")
 

@@ -297,6 +297,7 @@ def test_compiled_learners_of_one_process_do_not_run_each_others_update():
 
 
 @pytest.mark.usefixtures("quick_compile")
+@pytest.mark.slow
 def test_compiled_learner_takes_batches_of_several_sizes():
     eager, compiled = make_learner(), make_learner(compile="on")
     compiled.choose_backend(1)

@@ -49,6 +49,7 @@ def test_algorithms_differ_in_nothing_but_the_loss():
     assert {name for name in cdqn if cdqn[name] != rg[name]} == {"algorithm", "double_q", "target_period_updates"}
 
 
+@pytest.mark.slow
 def test_result_does_not_depend_on_jobs_and_progress_reaches_the_end(small):
     told = []
     parallel = run_demo(2, jobs=2, on_progress=lambda *progress: told.append(progress), setting=SMALL)
