@@ -18,10 +18,10 @@ demo: $(VENV)/installed
 	$(BIN)/cdqn demo
 
 test: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 test-fast: $(VENV)/installed-dev
-	$(BIN)/python -m pytest -n auto -m "not slow"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .
