@@ -104,7 +104,7 @@ class Config:
     evaluation_episodes: int = 20
     """Episodes of a greedy evaluation."""
     compile: Literal["auto", "on", "off"] = "auto"
-    """Compile the update with torch.compile: "auto" does so where it pays and a C++ compiler is found."""
+    """Compile the update into one program: "auto" does so where it pays and a C++ compiler is found."""
 
     def __post_init__(self) -> None:
         self._normalize()

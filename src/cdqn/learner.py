@@ -5,8 +5,8 @@ both moments of Adam: a copy to the target is one line, the optimizer one expres
 tensors. The networks' own parameters are views of these vectors.
 
 The same functions are run in one of two ways (`backend`): "eager" through autograd, or "compiled", the
-gradient and the optimizer traced into one function by torch.compile. For small networks the latter
-spends a third of the time (docs/benchmarks.md).
+gradient and the optimizer traced and built into one program by Inductor. For small networks the latter
+spends a fifth to a third of the time (docs/benchmarks.md).
 """
 
 import copy
@@ -225,7 +225,7 @@ class Learner:
     def _functional_step(
         self, theta: Tensor, target: Tensor, first: Tensor, second: Tensor, sizes: Tensor, *batch: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The update as a function of its tensors, for torch.compile."""
+        """The update as a function of its tensors, for `_compile`."""
 
         def objective(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
             def online(observation: Tensor) -> Tensor:
