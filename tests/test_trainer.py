@@ -26,7 +26,7 @@ TINY = {
 
 
 def test_learning_rate_falls_linearly_over_the_budget_and_stays():
-    trainer = make_trainer(learning_rate=1e-3, learning_rate_final=1e-4)
+    trainer = make_trainer(learning_rate=1e-3, learning_rate_decay=0.1)
     trainer.settle_budget(400)
     run(trainer, 200)
     assert trainer.learner.learning_rate == pytest.approx(5.5e-4)
@@ -34,7 +34,7 @@ def test_learning_rate_falls_linearly_over_the_budget_and_stays():
     assert trainer.learner.learning_rate == pytest.approx(1e-4)
     run(trainer, 500)
     assert trainer.learner.learning_rate == pytest.approx(1e-4)
-    constant = make_trainer(learning_rate=1e-3, learning_rate_final=None)
+    constant = make_trainer(learning_rate=1e-3, learning_rate_decay=1.0)
     run(constant, 400)
     assert constant.learner.learning_rate == 1e-3
 

@@ -48,8 +48,8 @@ class Config:
     """Double Q-learning in the target network's term. On unless the algorithm is RG, which has no such term."""
     learning_rate: float = 5e-4
     """Step size of Adam at the beginning."""
-    learning_rate_final: float | None = 5e-5
-    """Step size at the end of the budget, approached linearly; None keeps it constant, as in the paper."""
+    learning_rate_decay: float = 0.1
+    """Step size at the end of the budget, as a share of the first, approached linearly; 1 in the paper."""
     adam_epsilon: float = 1e-5
     """ε_a of Adam: bounds the step where gradients vanish."""
     batch_size: int = 32
@@ -214,7 +214,7 @@ _RANGES = {
     "seed": (lambda v: isinstance(v, int) and 0 <= v < 2**63, "a whole number from 0 on"),
     "gamma": _UNIT,
     "learning_rate": _POSITIVE,
-    "learning_rate_final": _POSITIVE,
+    "learning_rate_decay": (lambda v: 0 < v <= 1, "within (0, 1]"),
     "adam_epsilon": _POSITIVE,
     "gradient_clip_norm": (lambda v: v > 0, "a number above 0, or inf for no clipping"),
     "discard_fraction": (lambda v: 0 <= v < 1, "within [0, 1)"),

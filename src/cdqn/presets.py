@@ -36,7 +36,7 @@ PRESETS: dict[str, Preset] = {
             "steps": 200_000,
             "hidden": (128,),
             "learning_rate": 2.5e-4,
-            "learning_rate_final": None,
+            "learning_rate_decay": 1.0,
             "memory_size": 100_000,
             "warmup_steps": 5_000,
             "target_period_updates": 250,

@@ -109,8 +109,8 @@ class Trainer:
 
     def learning_rate(self) -> float:
         """Step size of Adam at the present step."""
-        start, end = self.config.learning_rate, self.config.learning_rate_final
-        return start if end is None else linear(self.steps, start, end, 0, self._budget())
+        start = self.config.learning_rate
+        return linear(self.steps, start, self.config.learning_rate_decay * start, 0, self._budget())
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes during training."""
