@@ -354,7 +354,7 @@ def test_crashed_run_resumes_to_the_same_metrics_and_weights(tmp_path, crash_at,
     with pytest.raises(CutError):
         train_run(run_agent(), tmp_path / "crashed", [crash])
     agents = []
-    outcome = resume_run(tmp_path / "crashed", env=walking(), consumers_for=lambda a: agents.append(a) or ())
+    outcome = resume_run(tmp_path / "crashed", env=walking(), consumers_for=lambda a, until: agents.append(a) or ())
     assert outcome.finished
     assert rows_of(tmp_path / "crashed") == rows_of(tmp_path / "straight")
     assert_same_state(arrays_only(agents[0].trainer.state_dict()), arrays_only(straight.trainer.state_dict()))
@@ -393,7 +393,7 @@ def test_resumption_that_gives_up_open_episodes_is_told_to_the_consumers(tmp_pat
         train_run(run_agent(), tmp_path / "run", [crash])
     rows = []
     env = walking(env=ForgetfulEnv)
-    resume_run(tmp_path / "run", env=env, consumers_for=lambda agent: [rows.append])
+    resume_run(tmp_path / "run", env=env, consumers_for=lambda agent, until: [rows.append])
     assert rows[0]["kind"] == "warning"
     assert "does not repeat" in rows[0]["message"]
 

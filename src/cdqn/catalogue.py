@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from cdqn.agent import AGENTS, read_run_config
+from cdqn.checkpoint import newest_step
 from cdqn.config import LABELS
 from cdqn.errors import CheckpointError
 from cdqn.presets import PRESETS
@@ -34,10 +35,9 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
         except CheckpointError as error:
             table.add_row(str(run.parent), f"[red]{error}[/]", "", "", "")
             continue
-        newest = max((run.parent / "checkpoints").glob("step-*"), default=None)
-        steps = int(newest.name.removeprefix("step-")) if newest else 0
+        steps = f"{newest_step(run.parent):,} of {config.steps:,}"
         label = LABELS[config.algorithm]
-        table.add_row(str(run.parent), env_id or "(object)", label, str(config.seed), f"{steps:,} of {config.steps:,}")
+        table.add_row(str(run.parent), env_id or "(object)", label, str(config.seed), steps)
     yield table if table.row_count else f"no runs in {runs}/"
 
 

@@ -65,6 +65,11 @@ def load_checkpoint(run: Path) -> State:
     return _read(places[-1])
 
 
+def newest_step(run: Path) -> int:
+    """The step of the run's newest checkpoint; 0 before the first."""
+    return max((int(place.name.removeprefix("step-")) for place in (run / "checkpoints").glob("step-*")), default=0)
+
+
 @contextmanager
 def writing(place: Path) -> Iterator[None]:
     """Turn the disk's refusals into one line that says what to do."""

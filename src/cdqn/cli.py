@@ -44,8 +44,7 @@ class Train:
         from cdqn.runner import train_run
 
         agent = Agent.from_config(self.env_id, self.config, self.preset)
-        name = f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}".replace("/", "-").replace(":", "-")
-        run = self.out or Path("runs") / name
+        run = self.out or _default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
         with ExitStack() as stack:
             outcome = train_run(agent, run, _consumers(run, agent, stack, self.config.steps))
         return _conclude(run, outcome)
@@ -72,9 +71,7 @@ class Resume:
             outcome = resume_run(
                 self.run_folder,
                 self.steps,
-                consumers_for=lambda agent: _consumers(
-                    self.run_folder, agent, stack, self.steps or agent.trainer.budget_steps or agent.config.steps
-                ),
+                consumers_for=lambda agent, until: _consumers(self.run_folder, agent, stack, until),
             )
         return _conclude(self.run_folder, outcome)
 
@@ -113,7 +110,7 @@ class Compare:
             for name in algorithms
             for i in range(self.seeds)
         ]
-        folder = self.out or Path("runs") / f"compare-{self.env_id}".replace("/", "-").replace(":", "-")
+        folder = self.out or _default_folder(f"compare-{self.env_id}")
         create_comparison(folder, self.env_id, configs, self.preset)
         return _compare(folder, self.jobs)
 
@@ -296,6 +293,11 @@ def _flag(arguments: Sequence[str], flag: str) -> Any:
         if argument.startswith(flag + "="):
             return argument.removeprefix(flag + "=")
     return None
+
+
+def _default_folder(name: str) -> Path:
+    """Below runs/, with the characters of an environment's id that mean something in a path replaced."""
+    return Path("runs") / name.replace("/", "-").replace(":", "-")
 
 
 def _help() -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cdqn.agent import Agent, read_run_config
-from cdqn.checkpoint import read_json, write_json, writing
+from cdqn.checkpoint import newest_step, read_json, write_json, writing
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, NonFiniteError
 from cdqn.metrics import Row, Warned
@@ -143,17 +143,12 @@ def _train_or_resume(run: Path, env_id: str, config: Config) -> bool:
         if row["kind"] in ("progress", "warning", "evaluation"):
             _Worker.rows.put((run.name, row))
 
-    def consumers_for(agent: Agent) -> list[Callable[[Row], None]]:
+    def consumers_for(agent: Agent, until: int) -> list[Callable[[Row], None]]:
         tune_process()
         return [consumer]
 
     if not (run / "config.json").exists():
         agent = Agent.from_config(env_id, config)
-        return train_run(agent, run, consumers_for(agent)).finished
-    return _is_complete(run) or resume_run(run, consumers_for=consumers_for).finished
-
-
-def _is_complete(run: Path) -> bool:
-    _, config = read_run_config(run)
-    newest = max((run / "checkpoints").glob("step-*"), default=None)
-    return newest is not None and int(newest.name.removeprefix("step-")) >= config.steps
+        return train_run(agent, run, consumers_for(agent, config.steps)).finished
+    complete = newest_step(run) >= read_run_config(run)[1].steps
+    return complete or resume_run(run, consumers_for=consumers_for).finished

@@ -88,9 +88,12 @@ def resume_run(
     run: Path,
     steps: int | None = None,
     env: EnvLike | None = None,
-    consumers_for: Callable[[Agent], Sequence[Consumer]] = lambda agent: (),
+    consumers_for: Callable[[Agent, int], Sequence[Consumer]] = lambda agent, until: (),
 ) -> Outcome:
-    """Go on with a run where its checkpoint left it, to its budget or to `steps`."""
+    """Go on with a run where its checkpoint left it, to its budget or to `steps`.
+
+    `consumers_for` is given the agent and the step at which training will end.
+    """
     with locked(run):
         agent, restored = load_run(run, env)
         until = steps or agent.trainer.budget_steps or agent.config.steps
@@ -98,7 +101,7 @@ def resume_run(
             raise CheckpointError(
                 f"{run} is complete: it has {agent.steps} of {until} steps; give --steps to train it further"
             )
-        consumers = consumers_for(agent)
+        consumers = consumers_for(agent, until)
         if restored.notice:
             for consumer in consumers:
                 consumer(Warned(agent.steps, restored.notice).row())
