@@ -1,14 +1,16 @@
 """Adam (Kingma & Ba 2015) on one flat vector, with gradient clipping.
 
-Written here and not taken from torch.optim so that it can be traced into the same compiled function as
-the gradient: for small networks the optimizer's call overhead is a large part of an update. The bias
-corrections come in as numbers, because a power of a tensor would be computed anew for every element.
+`adam_step_` is written here and not taken from torch.optim so that it can be traced into the same compiled
+function as the gradient: for small networks the optimizer's call overhead is a large part of an update. The
+bias corrections come in as numbers, because a power of a tensor would be computed anew for every element.
+Large networks are not compiled, and use torch.optim.Adam (fused).
 """
 
 import math
+from collections.abc import Iterable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 BETA1, BETA2 = 0.9, 0.999
 
@@ -24,6 +26,15 @@ def clip_norm(gradient: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
     if math.isinf(max_norm):
         return gradient, norm
     return gradient * torch.clamp(max_norm / (norm + 1e-6), max=1.0), norm
+
+
+def clip_gradients_(parameters: Iterable[nn.Parameter], max_norm: float) -> Tensor:
+    """`clip_norm` for the gradients of parameters, in place; a pass over the memory only where it is needed."""
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = nn.utils.get_total_norm(gradients)
+    if norm > max_norm:
+        torch._foreach_mul_(gradients, max_norm / (norm + 1e-6))
+    return norm
 
 
 def adam_step_(theta: Tensor, first: Tensor, second: Tensor, gradient: Tensor, sizes: Tensor) -> None:

@@ -15,13 +15,14 @@ from typing import Any, ClassVar, Self
 
 import gymnasium as gym
 import numpy as np
+import torch
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 import cdqn
-from cdqn.checkpoint import load_checkpoint, read_json, save_checkpoint, write_json, write_text, writing
+from cdqn.checkpoint import State, load_checkpoint, read_json, save_checkpoint, write_json, write_text, writing
 from cdqn.config import Algorithm, Config
-from cdqn.envs import EnvLike, describe, make_vec, require_kind
+from cdqn.envs import EnvLike, default_preprocessing, describe, make_vec, require_kind
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.evaluation import EvaluationResult, evaluate
 from cdqn.metrics import Event, Row, row_of
@@ -55,7 +56,8 @@ class Agent:
     def _prepare(self, env: EnvLike, config: Config, preset: str | None = None) -> None:
         self._env = env
         self.env_id = env if isinstance(env, str) else None
-        vector_env = make_vec(env, config.num_envs)
+        config = config.filled(default_preprocessing(env))
+        vector_env = make_vec(env, config.num_envs, preprocessing=config.preprocessing)
         self.spec = describe(vector_env)
         if preset is not None:
             require_kind(get_preset(preset).kind, self.spec, preset)
@@ -67,6 +69,19 @@ class Agent:
     def steps(self) -> int:
         """Agent steps trained so far."""
         return self.trainer.steps
+
+    @property
+    def weights(self) -> NDArray[np.float32]:
+        """θ, all parameters of the online network in one vector; a copy. Give it another to play with that."""
+        theta: NDArray[np.float32] = self.trainer.learner.theta.detach().cpu().numpy().copy()
+        return theta
+
+    @weights.setter
+    def weights(self, theta: NDArray[np.float32]) -> None:
+        mine = self.trainer.learner.theta
+        if theta.shape != tuple(mine.shape):
+            raise ConfigError(f"weights of shape {theta.shape} do not fit this network: it has {mine.numel()}")
+        mine.copy_(torch.from_numpy(theta))
 
     def learn(self, steps: int, callback: Callable[[Event], None] | None = None) -> Self:
         """Train for `steps` more steps; `callback` sees each event. Rows of metrics gather in `history`."""
@@ -85,16 +100,20 @@ class Agent:
         seed: int | None = None,
         env: EnvLike | None = None,
         on_episode: Callable[[], None] | None = None,
+        num_envs: int | None = None,
     ) -> EvaluationResult:
         """Play whole episodes with the present policy, in environments of their own.
 
         The seed is by default a function of the agent's, so that two evaluations see the same episodes.
+        There are as many environments as in training, or `num_envs`; with another number the episodes differ.
         """
         if episodes < 1 or not 0 <= epsilon <= 1:
             raise ConfigError(f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
         if seed is None:
             seed = int(np.random.SeedSequence(self.config.seed, spawn_key=(2,)).generate_state(1)[0])
-        vector_env = make_vec(self._evaluation_env() if env is None else env, min(self.config.num_envs, episodes))
+        count = min(num_envs or self.config.num_envs, episodes)
+        preprocessing = self.config.preprocessing if isinstance(env or self._env, str) else None
+        vector_env = make_vec(self._evaluation_env() if env is None else env, count, preprocessing=preprocessing)
         if describe(vector_env) != self.spec:
             raise ConfigError(
                 f"the evaluation environment has {describe(vector_env)}, the agent was trained on {self.spec}"
@@ -139,9 +158,9 @@ class Agent:
         self.save_checkpoint(run, len(lines.encode()))
         return run
 
-    def save_checkpoint(self, run: Path, metrics_bytes: int) -> None:
+    def save_checkpoint(self, run: Path, metrics_bytes: int, candidates: State | None = None) -> None:
         """Add a checkpoint to a run folder whose metrics file is `metrics_bytes` long."""
-        state = {"metrics_bytes": metrics_bytes, "trainer": self.trainer.state_dict()}
+        state = {"metrics_bytes": metrics_bytes, "trainer": self.trainer.state_dict(), "candidates": candidates}
         save_checkpoint(run, self.steps, state)
 
     def _evaluation_env(self) -> EnvLike:
@@ -207,7 +226,7 @@ def load_run(run: Path, env: EnvLike | None = None) -> tuple[Agent, "Restored"]:
     state = load_checkpoint(run)
     try:
         notice = agent.trainer.load_state_dict(state["trainer"])
-        return agent, Restored(int(state["metrics_bytes"]), notice)
+        return agent, Restored(int(state["metrics_bytes"]), notice, state.get("candidates"))
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"the checkpoint in {run} does not fit this version of cdqn: {error!r}") from error
 
@@ -215,11 +234,13 @@ def load_run(run: Path, env: EnvLike | None = None) -> tuple[Agent, "Restored"]:
 class Restored:
     """What a checkpoint holds beside the agent."""
 
-    def __init__(self, metrics_bytes: int, notice: str | None) -> None:
+    def __init__(self, metrics_bytes: int, notice: str | None = None, candidates: State | None = None) -> None:
         self.metrics_bytes = metrics_bytes
         """Length of metrics.jsonl at the checkpoint: later lines belong to steps that will be repeated."""
         self.notice = notice
         """Why open episodes were given up, if they were."""
+        self.candidates = candidates
+        """The books of `cdqn.candidates`, where candidates are kept."""
 
 
 def write_run_config(run: Path, agent: Agent) -> None:

@@ -2,26 +2,32 @@
 
     RUN/checkpoints/step-000050000/arrays.safetensors    every array, named by its path in the state
                                    state.json            the rest, with a checksum of the arrays
+    RUN/checkpoints/shared/NAME.safetensors              a large array that the next checkpoint may keep
 
 A checkpoint is written to a hidden folder, flushed to the disk and renamed into place; the one before it is
 deleted only then. A crash at any moment leaves a complete one.
+
+A `SharedArray` is written once: the next checkpoint refers to the same file, which stays until the newest checkpoint
+does not need it. A file is kept only if the checkpoint before refers to it: what a killed run left is written again.
 """
 
 import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from safetensors import SafetensorError
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from cdqn.errors import CheckpointError
+from cdqn.shared_array import SharedArray
 
 FORMAT = 1
 """Raised when the layout changes, so that an old file is recognised and not misread."""
@@ -39,10 +45,12 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
             shutil.rmtree(stale)
         draft = folder / f".writing-{place.name}"
         draft.mkdir()
+        shared = _SharedFiles(run)
         try:
-            _write(draft, state)
+            _write(draft, state, shared)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
+            shared.remove_all_but(shared.before)
             raise
         if place.exists():  # saved twice at one step: the old one steps aside, and is found if we die here
             aside = folder / f".replaced-{place.name}"
@@ -53,16 +61,19 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
         for old in [*folder.glob("step-*"), *folder.glob(".replaced-*")]:
             if old != place:
                 shutil.rmtree(old)
+        shared.remove_all_but(shared.checksums)
     return place
 
 
 def load_checkpoint(run: Path) -> State:
     """The state of the run's newest checkpoint."""
-    folder = run / "checkpoints"
-    places = sorted(folder.glob("step-*")) or sorted(folder.glob(".replaced-step-*"))
-    if not places:
-        raise CheckpointError(f"{run} has no checkpoint: the run ended before its first one; start it anew")
-    return _read(places[-1])
+    return _read(_newest(run))
+
+
+def load_checkpoint_values(run: Path) -> State:
+    """The state of the run's newest checkpoint without its arrays, which may be large: in their places are texts."""
+    state: State = _read_values(_newest(run))["state"]
+    return state
 
 
 def newest_step(run: Path) -> int:
@@ -98,6 +109,27 @@ def write_text(path: Path, text: str) -> None:
     draft.rename(path)
 
 
+def write_weights(path: Path, theta: NDArray[np.float32]) -> None:
+    """Write the parameters of a network, with a checksum, beside; flush to the disk and rename into place."""
+    draft = path.with_name(f".{path.name}.writing")
+    save_file({"theta": theta}, draft, {"crc32": str(zlib.crc32(theta.data))})
+    _sync(draft)
+    draft.rename(path)
+    _sync(path.parent)
+
+
+def read_weights(path: Path) -> NDArray[np.float32]:
+    """The inverse of `write_weights`."""
+    try:
+        with safe_open(path, "np") as file:
+            theta: NDArray[np.float32] = file.get_tensor("theta")
+            wanted = int(file.metadata()["crc32"])
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{path} is damaged and cannot be read: {error}") from error
+    _require_checksum(path, wanted, zlib.crc32(theta.data))
+    return theta
+
+
 def read_json(path: Path, what: str) -> Any:
     """A JSON file, or an error in plain words."""
     try:
@@ -108,48 +140,126 @@ def read_json(path: Path, what: str) -> Any:
         raise CheckpointError(f"{path} cannot be read: {error}; the file is damaged or not {what} of cdqn") from error
 
 
-def _write(draft: Path, state: State) -> None:
+class _SharedFiles:
+    """The files of the shared arrays of a run, while a checkpoint is being written."""
+
+    def __init__(self, run: Path) -> None:
+        self.folder = run / "checkpoints" / "shared"
+        self.checksums: dict[str, int] = {}
+        """Of the files that the new checkpoint refers to, by name."""
+        try:
+            self.before: dict[str, int] = _read_values(_newest(run))["crc32"].get("shared", {})
+        except CheckpointError:  # there is none, or it is damaged: nothing to keep
+            self.before = {}
+
+    def keep(self, shared: SharedArray) -> str:
+        """Make sure that there is a file; returns its name."""
+        if shared.name in self.checksums:
+            return shared.name
+        if shared.name in self.before and _shared_file(self.folder, shared.name).exists():
+            self.checksums[shared.name] = self.before[shared.name]
+            return shared.name
+        name, array = shared.content()
+        if name not in self.checksums:
+            self.folder.mkdir(exist_ok=True)
+            path = _shared_file(self.folder, name)
+            draft = path.with_name(f".{path.name}.writing")
+            save_file({"array": array}, draft)
+            _sync(draft)
+            self.checksums[name] = _checksum(draft)
+            draft.rename(path)
+        return name
+
+    def sync(self) -> None:
+        if self.folder.exists():
+            _sync(self.folder)
+
+    def remove_all_but(self, names: Collection[str]) -> None:
+        """Remove files that no checkpoint refers to, of this save or of a run that was killed."""
+        kept = {_shared_file(self.folder, name) for name in names}
+        for path in [*self.folder.glob("*.safetensors"), *self.folder.glob(".*.writing")]:
+            if path not in kept:
+                path.unlink(missing_ok=True)
+        if not kept and self.folder.exists() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+
+def _shared_file(folder: Path, name: str) -> Path:
+    return folder / f"{name}.safetensors"
+
+
+def _write(draft: Path, state: State, shared: _SharedFiles) -> None:
     arrays: dict[str, np.ndarray[Any, Any]] = {}
-    plain = _split(state, "", arrays)
+    plain = _split(state, "", arrays, shared)
+    shared.sync()
     file = draft / "arrays.safetensors"
     save_file(arrays, file)
     _sync(file)
-    checksums = {"arrays": _checksum(file), "state": _text_checksum(plain)}
+    checksums: dict[str, Any] = {"arrays": _checksum(file), "state": _text_checksum(plain)}
+    if shared.checksums:
+        checksums["shared"] = shared.checksums
     write_json(draft / "state.json", {"format": FORMAT, "crc32": checksums, "state": plain})
     _sync(draft)
 
 
-def _read(place: Path) -> State:
-    content = read_json(place / "state.json", "a checkpoint")
+def _newest(run: Path) -> Path:
+    folder = run / "checkpoints"
+    places = sorted(folder.glob("step-*")) or sorted(folder.glob(".replaced-step-*"))
+    if not places:
+        raise CheckpointError(f"{run} has no checkpoint: the run ended before its first one; start it anew")
+    return places[-1]
+
+
+def _read_values(place: Path) -> dict[str, Any]:
+    """state.json: the values beside the arrays, and the checksums of both."""
+    path = place / "state.json"
+    content = read_json(path, "a checkpoint")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         found = content.get("format") if isinstance(content, dict) else None
         raise CheckpointError(f"{place} is not a checkpoint of this version of cdqn (format {found}, not {FORMAT})")
+    try:
+        _require_checksum(path, content["crc32"]["state"], _text_checksum(content["state"]))
+    except (KeyError, TypeError) as error:
+        raise CheckpointError(f"{place} is damaged and cannot be read: {error}") from error
+    return content
+
+
+def _read(place: Path) -> State:
+    content = _read_values(place)
     file = place / "arrays.safetensors"
     try:
-        checksums, plain = content["crc32"], content["state"]
-        for path, wanted, found in (
-            (place / "state.json", checksums["state"], _text_checksum(plain)),
-            (file, checksums["arrays"], _checksum(file)),
-        ):
-            if wanted != found:
-                raise CheckpointError(f"{path} is damaged: its checksum is not the one it was written with")
-        state: State = _join(plain, load_file(file))
+        _require_checksum(file, content["crc32"]["arrays"], _checksum(file))
+        arrays = load_file(file)
+        for name, wanted in content["crc32"].get("shared", {}).items():
+            file = _shared_file(place.parent / "shared", name)
+            _require_checksum(file, wanted, _checksum(file))
+            arrays[f"shared:{name}"] = load_file(file)["array"]
+        state: State = _join(content["state"], arrays)
     except (OSError, SafetensorError, KeyError, TypeError) as error:
         raise CheckpointError(f"{place} is damaged and cannot be read: {error}") from error
     return state
 
 
-def _split(value: Any, path: str, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
+def _require_checksum(path: Path, wanted: Any, found: int) -> None:
+    if wanted != found:
+        raise CheckpointError(f"{path} is damaged: its checksum is not the one it was written with")
+
+
+def _split(value: Any, path: str, arrays: dict[str, np.ndarray[Any, Any]], shared: _SharedFiles) -> Any:
     """Move the arrays of a nested state into `arrays`; in their places stands "array:" and their name.
 
-    A text that begins in the same way is marked as a text, so that nothing is taken for what it is not.
+    Shared arrays go to their files at once: "array:shared:" and their name. A text that begins in the same way is
+    marked as a text, so that nothing is taken for what it is not.
     """
     if isinstance(value, dict):
-        return {key: _split(item, f"{path}.{key}" if path else key, arrays) for key, item in value.items()}
+        return {key: _split(item, f"{path}.{key}" if path else key, arrays, shared) for key, item in value.items()}
+    if isinstance(value, SharedArray):
+        return f"array:shared:{shared.keep(value)}"
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
-        name = path if path not in arrays else f"{path}#{len(arrays)}"
+        taken = path in arrays or path.startswith("shared:")
+        name = f"#{len(arrays)}.{path}" if taken else path
         arrays[name] = np.asarray(value, order="C")
         return f"array:{name}"
     if isinstance(value, str) and value.startswith(("array:", "text:")):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import tyro
 from rich.console import Console
@@ -35,6 +35,8 @@ class Train:
     """A Gymnasium id such as CartPole-v1, or module:id for an environment of your own."""
     preset: str | None = None
     """A named set of settings (`cdqn list`); flags go before it."""
+    until: int | None = None
+    """Stop at this step of the budget, as if interrupted there; `cdqn resume` goes on."""
     out: Path | None = None
     """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
     config: ConfigFlags = field(default_factory=Config)
@@ -42,11 +44,18 @@ class Train:
     def run(self) -> int:
         from cdqn.agent import Agent
         from cdqn.runner import train_run
+        from cdqn.trainer import memory_estimate
 
+        until = self.config.steps if self.until is None else self.until
+        if not 1 <= until <= self.config.steps:
+            raise ConfigError(f"--until {until} is outside the budget of {self.config.steps} steps: change --steps")
         agent = Agent.from_config(self.env_id, self.config, self.preset)
         run = self.out or _default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
+        gigabytes = memory_estimate(agent.spec, agent.config) / 1e9
+        if gigabytes > 0.1:
+            console.print(f"the replay memory will take about {gigabytes:.1f} GB", highlight=False)
         with ExitStack() as stack:
-            outcome = train_run(agent, run, _consumers(run, agent, stack, self.config.steps))
+            outcome = train_run(agent, run, _consumers(run, agent, stack, until), until)
         return _conclude(run, outcome)
 
 
@@ -121,28 +130,56 @@ class Evaluate:
 
     run_folder: Positional[Path]
     """A run folder."""
-    episodes: int = 100
-    """Episodes to play."""
-    epsilon: float = 0.0
-    """Share of random actions."""
+    episodes: int | None = None
+    """Episodes to play; default 100, or 400 for each part of the protocol."""
+    epsilon: float | None = None
+    """Share of random actions; default 0, or 0.01 with the protocol."""
     seed: int | None = None
     """Seed of the episodes; default: a function of the run's seed."""
+    protocol: Literal["paper"] | None = None
+    """Validate the run's best three candidates, test the winner (App. B.4), write RUN/protocol.json."""
     json: bool = False
     """Print one JSON object instead of a sentence."""
 
     def run(self) -> int:
+        return self._policy() if self.protocol is None else self._protocol()
+
+    def _policy(self) -> int:
         from cdqn.agent import load_run
         from cdqn.console import CountDisplay
         from cdqn.runner import evaluation_row
 
         agent, _ = load_run(self.run_folder)
-        with CountDisplay("evaluating", self.episodes, errors) as display:
-            result = agent.evaluate(self.episodes, self.epsilon, self.seed, on_episode=display.advance)
+        episodes = 100 if self.episodes is None else self.episodes
+        with CountDisplay("evaluating", episodes, errors) as display:
+            result = agent.evaluate(episodes, self.epsilon or 0.0, self.seed, on_episode=display.advance)
         if self.json:
             print(json.dumps(evaluation_row(agent.steps, result)))
         else:
             label = LABELS[agent.config.algorithm]
             console.print(f"{agent.env_id}, {label} after {agent.steps:,} steps: return {result}", soft_wrap=True)
+        return 0
+
+    def _protocol(self) -> int:
+        from cdqn.console import CountDisplay
+        from cdqn.protocol import EPISODES, EPSILON, run_protocol
+        from cdqn.report.protocol import render_protocol
+        from cdqn.runner import locked
+
+        with locked(self.run_folder), CountDisplay("validating and testing", 1, errors) as display:
+            content = run_protocol(
+                self.run_folder,
+                EPISODES if self.episodes is None else self.episodes,
+                EPSILON if self.epsilon is None else self.epsilon,
+                self.seed,
+                on_begin=lambda total: display.set(0, total),
+                on_episode=display.advance,
+            )
+        if self.json:
+            print(json.dumps(content))
+        else:
+            console.print(render_protocol(content))
+            console.print(f"wrote {self.run_folder / 'protocol.json'}", soft_wrap=True)
         return 0
 
 
@@ -318,7 +355,7 @@ def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Call
     from cdqn.integrations.tensorboard import tensorboard_if_installed
     from cdqn.runtime import tune_process
 
-    tune_process()
+    tune_process(agent.spec)
     label = LABELS[agent.config.algorithm]
     display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
     consumers: list[Callable[[dict[str, Any]], None]] = [stack.enter_context(display)]

@@ -4,6 +4,9 @@ Three facts are kept apart here. A *terminated* episode has no future value; a *
 last transition keeps the true final observation; and the step in which an environment merely resets
 itself (autoreset NEXT_STEP) is no transition at all.
 
+In Atari games a lost life ends an episode for the learner while the game goes on: the environment says so in
+`infos["life_lost"]`, and what it played in `infos["action"]`. Episodes are whole games, in raw scores.
+
 With autoreset disabled, the mode of all environments made by `make_vec`, every episode is begun by a seed of
 our own: an open episode is then its seed and its actions, and `load_state_dict` plays it again.
 """
@@ -19,6 +22,8 @@ from numpy.typing import NDArray
 from cdqn.envs import EnvSpec
 from cdqn.errors import NonFiniteError
 from cdqn.replay import Transitions
+
+_NOWHERE = np.False_
 
 Resumption = Literal["replayed", "state", "episode border"]
 
@@ -40,15 +45,20 @@ class Collected(NamedTuple):
 
     transitions: Transitions
     episodes: list[Episode]
+    ended: NDArray[np.bool_]
+    """For each transition: the episode, an Atari game with all its lives, ended with it."""
 
 
 class Collector:
     """Steps a vector environment, and keeps the books of its episodes."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, seed: int) -> None:
+    def __init__(
+        self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, seed: int, reward_clip: bool = False
+    ) -> None:
         self.env = env
         self.spec = spec
         self.seed = seed
+        self.reward_clip = reward_clip
         self.steps = 0
         self.mode: AutoresetMode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         count = env.num_envs
@@ -82,18 +92,28 @@ class Collector:
         reward = self._checked_reward(reward)
         done = terminated | truncated
         any_done = bool(done.any())
+        ended = done.copy()
         final = observation
         if any_done and self.mode == AutoresetMode.SAME_STEP:
             final = observation.copy()
             for env in np.flatnonzero(done):
                 final[env] = infos["final_obs"][env]
             final = self._checked_observation(final)
+        played = infos.get("action", actions + self.spec.first_action) - self.spec.first_action
+        life_lost = infos.get("life_lost", _NOWHERE)
         transitions = Transitions(
-            self.observation, actions, reward, final, terminated, self._streams, self._first.copy()
+            observation=self.observation,
+            action=played,
+            reward=np.clip(reward, -1, 1) if self.reward_clip else reward,
+            next_observation=final,
+            terminated=terminated | life_lost,
+            stream=self._streams,
+            first=self._first.copy(),
         )
         if self._any_resetting:  # in a NEXT_STEP environment the step after an end only resets
             real = ~self._resetting
             transitions = Transitions(*(field[real] for field in transitions))
+            ended = done[real]
             done &= real
             any_done = bool(done.any())
             self._total_reward[real] += reward[real]
@@ -102,15 +122,15 @@ class Collector:
             self._total_reward += reward
             self._length += 1
         self.steps += len(transitions.action)
-        self._first[:] = self._resetting
+        self._first[:] = self._resetting | life_lost
         if self.mode == AutoresetMode.DISABLED:
-            for open_actions, action in zip(self._actions, actions.tolist(), strict=True):
+            for open_actions, action in zip(self._actions, played.tolist(), strict=True):
                 open_actions.append(action)
         episodes = self._close(done, terminated) if any_done else []
         if self.mode == AutoresetMode.NEXT_STEP:
             self._resetting, self._any_resetting = done, any_done
         self.observation = self._reset_where(done, observation) if any_done else observation
-        return Collected(transitions, episodes)
+        return Collected(transitions, episodes, ended)
 
     def state_dict(self) -> dict[str, Any]:
         """The books, and the open episodes in whatever form this environment allows."""
@@ -179,14 +199,17 @@ class Collector:
         rows = np.split(actions, np.cumsum(counts)[:-1])
         self._actions = [row.tolist() for row in rows]
         observation = self._begin()
-        # All must end together, so the shorter ones wait: they are put back to their start after each step.
+        # All must end together, so the shorter ones wait for their turn, playing whatever comes.
         longest = int(counts.max(initial=0))
         for remaining in range(longest, 0, -1):
-            waiting = counts < remaining
+            if remaining < longest and (starting := counts == remaining).any():
+                observation, _ = self._reset(starting)
             step_actions = np.array([row[-remaining] if len(row) >= remaining else 0 for row in rows])
-            observation, *_ = self.env.step(step_actions + self.spec.first_action)
-            if waiting.any():
-                observation, _ = self._reset(waiting)
+            observation, _, terminated, truncated, _ = self.env.step(step_actions + self.spec.first_action)
+            if (over := (terminated | truncated) & (counts < remaining)).any():
+                observation, _ = self._reset(over)
+        if longest and (unplayed := counts == 0).any():
+            observation, _ = self._reset(unplayed)
         return self._checked_observation(observation)
 
     def _close(self, done: NDArray[np.bool_], terminated: NDArray[np.bool_]) -> list[Episode]:

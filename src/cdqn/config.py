@@ -30,13 +30,26 @@ class Config:
     """Seed of everything random: weights, exploration, replay, environments."""
     steps: int = 50_000
     """Budget in agent steps; the schedules of ε, β and the step size run over it."""
-    gamma: float = 0.99
-    """Discount factor γ."""
+    gamma: float | None = None
+    """Discount factor γ: 0.99 unless set, or found automatically (horizon_multiplier)."""
+    horizon_multiplier: float | None = None
+    """c̃_γ: find γ, and a mean and scale of Q to normalise with, from the rewards of the warm-up (App. E.3)."""
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
 
+    reward_clip: bool = False
+    """Learn from rewards clipped to [−1, 1]; returns are reported in raw scores all the same."""
+    frame_size: tuple[int, int] | None = None
+    """Atari: height and width of a frame, 105×80 unless set: the screen downscaled by 2."""
+    sticky_actions: float | None = None
+    """Atari: chance that the emulator repeats the last action. 0 unless set (0.25 for names ending in -v5)."""
+    time_limit_steps: int | None = None
+    """Atari: steps after which a game is cut off. 20 000 unless set."""
+
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers; the last one is that of each dueling stream."""
+    channels: tuple[int, int, int] | None = None
+    """Atari: channels of the three convolutions, 32, 64, 64 unless set."""
     dueling: bool = True
     """Dueling head: Q = V + A − mean A."""
 
@@ -83,6 +96,8 @@ class Config:
     """ε_p, added to |δ|: 1e-10 unless set, when the floor makes it irrelevant."""
     floor_divisor: float | None = None
     """c̃_p: no priority falls below the mean over c̃_p, no weight exceeds 2c̃_p. 10 unless set."""
+    initial_priority: float | None = None
+    """Priority of transitions collected before the first update, α applied: 100 unless set."""
     raise_predecessor: bool | None = None
     """A large |δ| lifts the priority of the transition before it as well. On unless set."""
 
@@ -103,6 +118,8 @@ class Config:
     """Steps between two greedy evaluations during training; unset: only one, at the end."""
     evaluation_episodes: int = 20
     """Episodes of a greedy evaluation."""
+    candidate_period_steps: int | None = None
+    """Steps between two candidates for the final test (App. B.4: 10 000); unset: none are kept."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Compile the update into one program: "auto" does so where it pays and a C++ compiler is found."""
 
@@ -116,11 +133,15 @@ class Config:
             value = getattr(self, name)
             if value is not None and value not in allowed:
                 raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
-        for name in ("dueling", "value_transform", "double_q", "raise_predecessor"):
+        for name in ("dueling", "value_transform", "reward_clip", "double_q", "raise_predecessor"):
             if getattr(self, name) not in (None, True, False):
                 raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be True or False")
-        if not self.hidden or any(not isinstance(width, int) or width < 1 for width in self.hidden):
-            raise ConfigError(f"hidden is {self.hidden!r}: it must be one or more widths of at least 1")
+        for name, count, wanted in _SIZES:
+            sizes = getattr(self, name)
+            if sizes is None:
+                continue
+            if not sizes or len(sizes) != (count or len(sizes)) or any(type(n) is not int or n < 1 for n in sizes):
+                raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} of at least 1")
         for check_together in (self._check_idle, self._check_sizes):
             check_together()
 
@@ -130,8 +151,11 @@ class Config:
             value = getattr(self, name)
             if isinstance(value, np.generic):
                 object.__setattr__(self, name, value.item())
-        widths = self.hidden if isinstance(self.hidden, Iterable) else ()
-        object.__setattr__(self, "hidden", tuple(int(w) if isinstance(w, np.integer) else w for w in widths))
+        for name, _, _ in _SIZES:
+            sizes = getattr(self, name)
+            if sizes is not None or name == "hidden":
+                sizes = sizes if isinstance(sizes, Iterable) else ()
+                object.__setattr__(self, name, tuple(int(n) if isinstance(n, np.integer) else n for n in sizes))
 
     def _check_idle(self) -> None:
         """A setting that cannot act is an error (and not a silent wish)."""
@@ -145,6 +169,11 @@ class Config:
                     raise ConfigError(f"uniform replay has no priorities: drop {name}, or use prioritized replay")
         if self.priority_scheme == "original" and self.floor_divisor is not None:
             raise ConfigError("the original priority scheme has no floor: drop floor_divisor")
+        if self.horizon_multiplier is not None:
+            if self.gamma is not None:
+                raise ConfigError(f"horizon_multiplier finds γ by itself: drop gamma {self.gamma}, or the former")
+            if self.reward_clip:
+                raise ConfigError("horizon_multiplier finds γ and the scale of Q from raw rewards: drop reward_clip")
 
     def _check_sizes(self) -> None:
         if self.memory_size < self.batch_size:
@@ -164,15 +193,24 @@ class Config:
 
     def resolved(self) -> Self:
         """A copy in which each setting that acts has its value."""
-        fill: dict[str, Any] = {}
+        fill: dict[str, Any] = {} if self.horizon_multiplier else {"gamma": 0.99}
         if self.algorithm != "rg":
             fill |= _TARGET_DEFAULTS
         if self.replay == "prioritized":
             fill |= _PRIORITIZED_DEFAULTS
             if self.priority_scheme == "original":
                 del fill["floor_divisor"]
-        missing = {name: value for name, value in fill.items() if getattr(self, name) is None}
-        return dataclasses.replace(self, **missing)
+        return self.filled(fill)
+
+    @property
+    def preprocessing(self) -> dict[str, Any]:
+        """What is asked of the Atari environment."""
+        names = ("frame_size", "sticky_actions", "time_limit_steps")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def filled(self, defaults: Mapping[str, Any]) -> Self:
+        """A copy in which what is not set has these values."""
+        return dataclasses.replace(self, **{k: v for k, v in defaults.items() if getattr(self, k) is None})
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, in the order of the fields."""
@@ -204,6 +242,7 @@ _PRIORITIZED_DEFAULTS: dict[str, Any] = {
     "priority_scheme": "floor",
     "priority_epsilon": 1e-10,
     "floor_divisor": 10.0,
+    "initial_priority": 100.0,
     "raise_predecessor": True,
 }
 
@@ -213,6 +252,9 @@ _COUNT = (lambda v: isinstance(v, int) and v >= 1, "a whole number of at least 1
 _RANGES = {
     "seed": (lambda v: isinstance(v, int) and 0 <= v < 2**63, "a whole number from 0 on"),
     "gamma": _UNIT,
+    "horizon_multiplier": _POSITIVE,
+    "sticky_actions": (lambda v: 0 <= v < 1, "within [0, 1)"),
+    "initial_priority": _POSITIVE,
     "learning_rate": _POSITIVE,
     "learning_rate_decay": (lambda v: 0 < v <= 1, "within (0, 1]"),
     "adam_epsilon": _POSITIVE,
@@ -239,8 +281,15 @@ _RANGES = {
         "checkpoint_period_steps",
         "evaluation_period_steps",
         "evaluation_episodes",
+        "candidate_period_steps",
+        "time_limit_steps",
     ),
     _COUNT,
+)
+_SIZES: tuple[tuple[str, int | None, str], ...] = (
+    ("hidden", None, "one or more widths"),
+    ("channels", 3, "three numbers of channels"),
+    ("frame_size", 2, "a height and a width"),
 )
 _CHOICES = {
     "algorithm": ALGORITHMS,

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad
 
 from cdqn import losses
-from cdqn.adam import adam_step_, clip_norm, step_sizes
+from cdqn.adam import BETA1, BETA2, adam_step_, clip_gradients_, clip_norm, step_sizes
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
 from cdqn.networks import parameter_count
@@ -88,13 +88,13 @@ class Learner:
         self.first_moment = torch.zeros_like(self.theta)
         self.second_moment = torch.zeros_like(self.theta)
         self.learning_rate = config.learning_rate
+        self.gamma = config.gamma
+        """γ; None while it is yet to be found (App. E.3), and then no update is possible."""
         self.updates = 0
         self.backend: Backend = "eager"
-        self._gradient = torch.zeros_like(self.theta)
+        self._optimizer = self._fused_adam()
         self._sizes = torch.zeros(3, dtype=self.theta.dtype)
         self._compiled: dict[int, Callable[..., tuple[Tensor, Tensor]]] = {}
-        for parameter, view in zip(network.parameters(), _views(network, self._gradient).values(), strict=True):
-            parameter.grad = view
 
     def choose_backend(self, planned_updates: int) -> Backend:
         """Settle how updates are run, once, before the first: it changes the last bits of the result."""
@@ -136,6 +136,7 @@ class Learner:
             "first_moment": self.first_moment.clone(),
             "second_moment": self.second_moment.clone(),
             "learning_rate": self.learning_rate,
+            "gamma": self.gamma,
             "updates": self.updates,
             "backend": self.backend,
         }
@@ -151,6 +152,7 @@ class Learner:
                 )
             mine.copy_(saved)
         self.learning_rate = float(state["learning_rate"])
+        self.gamma = state["gamma"]
         self.updates = int(state["updates"])
         self.backend = state["backend"]
         if self.backend == "compiled" and not compiler_found():
@@ -161,7 +163,8 @@ class Learner:
         online, target = online or self.network, target or self.target_network
         config = self.config
         use_huber, transform = config.loss == "huber", config.value_transform
-        facts = (batch.reward, batch.terminated, config.gamma)
+        assert self.gamma is not None
+        facts = (batch.reward, batch.terminated, self.gamma)
         targets: tuple[Tensor, ...]
         if config.algorithm == "dqn":
             q_B = losses.action_value(online(batch.observation), batch.action)
@@ -199,12 +202,24 @@ class Learner:
         return terms.loss.mean(), (td_error_abs_B, torch.stack(stats))
 
     def _eager_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
-        self._gradient.zero_()
+        self._optimizer.zero_grad()
         loss, (td_error_abs_B, stats) = self._objective(batch, self.network, self.target_network)
-        loss.backward()  # type: ignore[no-untyped-call]  # accumulates into views of self._gradient
-        gradient, norm = clip_norm(self._gradient, self.config.gradient_clip_norm)
-        adam_step_(self.theta, self.first_moment, self.second_moment, gradient, self._sizes)
+        loss.backward()  # type: ignore[no-untyped-call]
+        norm = clip_gradients_(self.network.parameters(), self.config.gradient_clip_norm)
+        self._optimizer.param_groups[0]["lr"] = self.learning_rate
+        for state in self._optimizer.state.values():
+            state["step"].fill_(self.updates)
+        self._optimizer.step()
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
+
+    def _fused_adam(self) -> torch.optim.Adam:
+        """PyTorch's Adam, one pass over the memory; its moments are views of ours."""
+        parameters = list(self.network.parameters())
+        optimizer = torch.optim.Adam(parameters, betas=(BETA1, BETA2), eps=self.config.adam_epsilon, fused=True)
+        moments = (_views(self.network, self.first_moment), _views(self.network, self.second_moment))
+        for parameter, first, second in zip(parameters, *(views.values() for views in moments), strict=True):
+            optimizer.state[parameter] = {"step": torch.zeros(()), "exp_avg": first, "exp_avg_sq": second}
+        return optimizer
 
     def _compiled_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
         inputs = (self.theta, self.target, self.first_moment, self.second_moment, self._sizes, *batch)
@@ -238,7 +253,8 @@ class Learner:
 
         target_parameters = _views(self.network, target)
         gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(_views(self.network, theta))
-        flat_gradient = torch.cat([gradient.reshape(-1) for gradient in gradients.values()])
+        pairs = zip(gradients.values(), self.network.parameters(), strict=True)
+        flat_gradient = torch.cat([_flat(gradient, parameter) for gradient, parameter in pairs])
         gradient, norm = clip_norm(flat_gradient, self.config.gradient_clip_norm)
         adam_step_(theta, first, second, gradient, sizes)
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
@@ -272,7 +288,24 @@ def _views(network: nn.Module, flat: Tensor) -> dict[str, Tensor]:
     """The flat vector cut into the network's parameters, by name."""
     named = dict(network.named_parameters())
     pieces = torch.split(flat, [parameter.numel() for parameter in named.values()])
-    return {name: piece.view(p.shape) for (name, p), piece in zip(named.items(), pieces, strict=True)}
+    return {name: _shaped(piece, p) for (name, p), piece in zip(named.items(), pieces, strict=True)}
+
+
+def _shaped(piece: Tensor, parameter: Tensor) -> Tensor:
+    """A piece of the flat vector as a view with the shape, and the order in memory, of the parameter."""
+    if not _is_channels_last(parameter):
+        return piece.view(parameter.shape)
+    outputs, inputs, height, width = parameter.shape
+    return piece.view(outputs, height, width, inputs).permute(0, 3, 1, 2)
+
+
+def _flat(tensor: Tensor, parameter: Tensor) -> Tensor:
+    """The inverse of `_shaped`, for a tensor of the parameter's shape."""
+    return (tensor.permute(0, 2, 3, 1) if _is_channels_last(parameter) else tensor).reshape(-1)
+
+
+def _is_channels_last(parameter: Tensor) -> bool:
+    return not parameter.is_contiguous() and parameter.is_contiguous(memory_format=torch.channels_last)
 
 
 def _point_(network: nn.Module, flat: Tensor) -> None:
@@ -283,7 +316,7 @@ def _point_(network: nn.Module, flat: Tensor) -> None:
 
 def _flatten_(network: nn.Module) -> Tensor:
     """Move the network's parameters into one vector, of which they become views."""
-    flat = torch.cat([parameter.detach().reshape(-1) for parameter in network.parameters()])
+    flat = torch.cat([_flat(parameter.detach(), parameter) for parameter in network.parameters()])
     _point_(network, flat)
     return flat
 

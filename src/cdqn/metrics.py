@@ -52,7 +52,23 @@ class Warned:
         return {"kind": "warning", "step": self.step, "message": self.message}
 
 
-Event = Episode | Progress | Warned
+@dataclass(frozen=True)
+class Calibrated:
+    """The discount and the normalisation found from the warm-up (App. E.3)."""
+
+    step: int
+    gamma: float
+    mean: float
+    scale: float
+    reward_frequency: float
+    episodes: int
+    note: str
+
+    def row(self) -> Row:
+        return {"kind": "calibration", **asdict(self)}
+
+
+Event = Episode | Progress | Warned | Calibrated
 
 
 def episode_row(episode: Episode) -> Row:

@@ -7,11 +7,14 @@ The dueling head (Wang et al. 2016) is Q = V + A − mean A.
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+
+from cdqn.row_sparse import ConvolutionalBody
 
 Array = NDArray[np.floating]
 
@@ -40,7 +43,10 @@ class Head(nn.Module):
         self.value = nn.Linear(width, 1) if dueling else None
 
     def forward(self, features: Tensor) -> Tensor:
-        hidden = torch.relu(self.hidden(features))
+        return self.streams(torch.relu(self.hidden(features)))
+
+    def streams(self, hidden: Tensor) -> Tensor:
+        """Q from the hidden layer."""
         if self.value is None:
             q_BA: Tensor = self.advantage(hidden)
             return q_BA
@@ -109,32 +115,49 @@ def _shared(layer: nn.Module) -> tuple[Array, Array]:
 class DuelingCNN(nn.Module):
     """The paper's network for Atari (App. E.1): Wang et al. (2016) with a zero padding of 2 at the input.
 
-    Channels × 105 × 80 bytes in, three convolutions, 64×10×7 = 4480 features, two streams of 512.
+    Channels × 105 × 80 bytes in, three convolutions, 64×10×7 = 4480 features, two streams of 512. The weights
+    lie channels last, which is faster on CPU and GPU alike.
     """
 
+    KERNELS = ((8, 4, 2), (4, 2, 0), (3, 1, 0))
+    """Size, stride and padding of each convolution."""
+
     def __init__(
-        self, observation_shape: Sequence[int], num_actions: int, dueling: bool = True, width: int = 512
+        self,
+        observation_shape: Sequence[int],
+        num_actions: int,
+        dueling: bool = True,
+        width: int = 512,
+        channels: Sequence[int] = (32, 64, 64),
     ) -> None:
         super().__init__()
-        channels, height, width_pixels = observation_shape
-        self.convolutions = nn.Sequential(
-            nn.Conv2d(channels, 32, 8, stride=4, padding=2),
-            nn.ReLU(),
-            nn.Conv2d(32, 64, 4, stride=2),
-            nn.ReLU(),
-            nn.Conv2d(64, 64, 3, stride=1),
-            nn.ReLU(),
-            nn.Flatten(),
+        inputs, height, width_pixels = observation_shape
+        self.row_sparse = True
+        """Leave rows without a gradient out of the backward pass; off where shapes must not depend on data."""
+        self.convolutions = nn.ModuleList(
+            nn.Conv2d(a, b, kernel, stride, padding)
+            for (a, b), (kernel, stride, padding) in zip(
+                itertools.pairwise((inputs, *channels)), self.KERNELS, strict=True
+            )
         )
         with torch.no_grad():
-            features = self.convolutions(torch.zeros(1, channels, height, width_pixels)).shape[1]
+            features = self._features(torch.zeros(1, inputs, height, width_pixels)).shape[1]
         self.head = Head(features, num_actions, width, dueling)
         he_initialize(self)
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, observation: Tensor) -> Tensor:
-        scaled = observation.to(self.head.advantage.weight.dtype) / 255
-        q_BA: Tensor = self.head(self.convolutions(scaled))
-        return q_BA
+        scaled = observation.to(self.head.advantage.weight.dtype, memory_format=torch.channels_last) / 255
+        if not (self.row_sparse and scaled.device.type == "cpu"):
+            return cast(Tensor, self.head(self._features(scaled)))
+        layers = [*self.convolutions, self.head.hidden]
+        parameters = [parameter for layer in layers for parameter in (layer.weight, layer.bias)]
+        return self.head.streams(ConvolutionalBody.apply(self.KERNELS, scaled, *parameters))
+
+    def _features(self, x: Tensor) -> Tensor:
+        for convolution in self.convolutions:
+            x = torch.relu(convolution(x))
+        return x.flatten(1)
 
 
 class MinAtarCNN(nn.Module):
@@ -169,11 +192,15 @@ def parameter_count(module: nn.Module) -> int:
 
 
 def make_network(
-    observation_shape: Sequence[int], num_actions: int, hidden: Sequence[int] = (128, 128), dueling: bool = True
+    observation_shape: Sequence[int],
+    num_actions: int,
+    hidden: Sequence[int] = (128, 128),
+    dueling: bool = True,
+    channels: Sequence[int] | None = None,
 ) -> nn.Module:
     """The network for observations of this shape: vectors, MinAtar's 10 × 10 × channels, or Atari's frames."""
     if len(observation_shape) == 1:
         return MLP(observation_shape[0], num_actions, hidden, dueling)
     if tuple(observation_shape[:2]) == (10, 10):
         return MinAtarCNN(observation_shape, num_actions, dueling, width=hidden[-1])
-    return DuelingCNN(observation_shape, num_actions, dueling, width=hidden[-1])
+    return DuelingCNN(observation_shape, num_actions, dueling, hidden[-1], channels or (32, 64, 64))

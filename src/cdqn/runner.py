@@ -3,6 +3,7 @@
 RUN/config.json       the environment and every setting
     metrics.jsonl     one row per event
     checkpoints/      the newest complete state
+    candidates/       weights for the final test, where they are kept (`cdqn.candidates`)
 """
 
 import json
@@ -14,8 +15,10 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from cdqn.agent import Agent, load_run, write_run_config
+from cdqn.agent import Agent, Restored, load_run, write_run_config
+from cdqn.candidates import Candidates
 from cdqn.checkpoint import writing
+from cdqn.collector import Episode
 from cdqn.envs import EnvLike
 from cdqn.errors import CheckpointError
 from cdqn.evaluation import EvaluationResult
@@ -74,14 +77,14 @@ class MetricsFile:
                 raise
 
 
-def train_run(agent: Agent, run: Path, consumers: Sequence[Consumer] = ()) -> Outcome:
-    """Train a new agent for its budget in a new run folder."""
+def train_run(agent: Agent, run: Path, consumers: Sequence[Consumer] = (), until: int | None = None) -> Outcome:
+    """Train a new agent for its budget, or `until` a step of it, in a new run folder."""
     create_folder(run)
     with writing(run):
         write_run_config(run, agent)
     with locked(run):
         agent.save_checkpoint(run, 0)  # so that a run killed before its first checkpoint resumes too
-        return _train(agent, run, agent.config.steps, 0, consumers)
+        return _train(agent, run, until or agent.config.steps, Restored(0), consumers)
 
 
 def resume_run(
@@ -105,7 +108,7 @@ def resume_run(
         if restored.notice:
             for consumer in consumers:
                 consumer(Warned(agent.steps, restored.notice).row())
-        return _train(agent, run, until, restored.metrics_bytes, consumers)
+        return _train(agent, run, until, restored, consumers)
 
 
 def create_folder(run: Path) -> None:
@@ -132,12 +135,21 @@ def locked(run: Path) -> Iterator[None]:
         yield
 
 
-def _train(agent: Agent, run: Path, until: int, metrics_bytes: int, consumers: Sequence[Consumer]) -> Outcome:
+def _train(agent: Agent, run: Path, until: int, restored: Restored, consumers: Sequence[Consumer]) -> Outcome:
     config, trainer = agent.config, agent.trainer
-    last_progress = trainer.steps // config.log_period_steps * config.log_period_steps
-    evaluation_due = _Every(config.evaluation_period_steps, last_progress)
-    checkpoint_due = _Every(config.checkpoint_period_steps, last_progress)
-    with MetricsFile(run / "metrics.jsonl", metrics_bytes) as metrics, stop_on_signal(trainer):
+
+    def line(step: int) -> int:
+        """The step that a line of metrics stands for: with N environments it may be written up to N - 1 later."""
+        return step // config.log_period_steps * config.log_period_steps
+
+    evaluation_due = _Every(config.evaluation_period_steps, line(trainer.steps))
+    checkpoint_due = _Every(config.checkpoint_period_steps, line(trainer.steps))
+    candidate_due = _Every(config.candidate_period_steps, line(trainer.steps))
+    candidates = Candidates(run, trainer.collector.env.num_envs)
+    if restored.candidates is not None:
+        candidates.load_state_dict(restored.candidates)
+    candidates.prune()  # what came after the checkpoint is done again
+    with MetricsFile(run / "metrics.jsonl", restored.metrics_bytes) as metrics, stop_on_signal(trainer):
 
         def report(row: Row) -> None:
             metrics.write(row)
@@ -149,16 +161,25 @@ def _train(agent: Agent, run: Path, until: int, metrics_bytes: int, consumers: S
             report(evaluation_row(agent.steps, result))
             return result
 
+        def save() -> None:
+            agent.save_checkpoint(run, metrics.flush(), candidates.state_dict())
+            candidates.prune()
+
         for event in trainer.run(until):
             report(row_of(event))
-            if isinstance(event, Progress):
-                if evaluation_due(event.step) and event.step < until:
+            if isinstance(event, Episode):
+                candidates.add_episode(event)
+            elif isinstance(event, Progress):
+                if candidate_due(line(event.step)) and event.update > 0:
+                    candidates.add(event.step, agent.weights)
+                candidates.settle(event.step)
+                if evaluation_due(line(event.step)) and event.step < until:
                     evaluate()
-                if checkpoint_due(event.step) and event.step < until:
-                    agent.save_checkpoint(run, metrics.flush())
+                if checkpoint_due(line(event.step)) and event.step < until:
+                    save()
         finished = trainer.steps >= until
         result = evaluate() if finished else None
-        agent.save_checkpoint(run, metrics.flush())
+        save()
     return Outcome(trainer.steps, finished, result)
 
 

@@ -16,18 +16,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import psutil
 import torch
 from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
 from cdqn.actor import Actor
+from cdqn.calibration import Calibration, RewardRecord, calibrate, normalized_reward
 from cdqn.collector import Collector
 from cdqn.config import LABELS, Config
 from cdqn.envs import EnvSpec
-from cdqn.errors import NonFiniteError
+from cdqn.errors import ConfigError, NonFiniteError
 from cdqn.learner import Learner
-from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned, value_bound
+from cdqn.metrics import Calibrated, DivergenceWatch, Event, Progress, Tally, Warned, value_bound
 from cdqn.networks import make_network
-from cdqn.replay import ArrayStore, PrioritizedReplay, UniformReplay
+from cdqn.replay import ArrayStore, Batch, PrioritizedReplay, Store, Transitions, UniformReplay
 from cdqn.schedules import epsilon_greedy, importance_exponent, linear
 
 
@@ -41,11 +44,15 @@ class Trainer:
         replay_rng, self._rng = (np.random.default_rng(s) for s in np.random.SeedSequence(config.seed).spawn(2))
         with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
             torch.manual_seed(config.seed)
-            network = make_network(spec.observation_shape, spec.num_actions, config.hidden, config.dueling)
+            network = make_network(
+                spec.observation_shape, spec.num_actions, config.hidden, config.dueling, config.channels
+            )
         self.learner = Learner(network, config)
         self.actor = Actor(network, spec.num_actions)
         self.replay = make_replay(spec, config, replay_rng)
-        self.collector = Collector(env, spec, config.seed)
+        self.collector = Collector(env, spec, config.seed, config.reward_clip)
+        self.calibration: Calibration | None = None
+        self._rewards = RewardRecord(env.num_envs) if config.horizon_multiplier else None
         self.tally = Tally()
         self.watch = DivergenceWatch()
         self._stop_requested = False
@@ -73,8 +80,10 @@ class Trainer:
         while self.steps < until_step and not self._stop_requested:
             step_before = self.steps
             actions = self.actor.act(self.collector.observation, self.epsilon(), self._rng)
-            transitions, episodes = self.collector.step(actions)
+            transitions, episodes, ended = self.collector.step(actions)
             self.replay.add(transitions)
+            if self._rewards is not None and (found := self._calibrate(transitions, ended)):
+                yield found
             self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
             for episode in episodes:
                 self.tally.add_episode(episode)
@@ -119,6 +128,8 @@ class Trainer:
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
             "collector": self.collector.state_dict(),
+            "calibration": None if self.calibration is None else self.calibration._asdict(),
+            "rewards": None if self._rewards is None else self._rewards.state_dict(),
             "tally": self.tally.state_dict(),
             "diverging": self.watch.diverging,
             "rng": self._rng.bit_generator.state,
@@ -129,10 +140,18 @@ class Trainer:
         self.budget_steps = state["budget_steps"]
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
+        if state["rewards"] is not None and self._rewards is not None:
+            self._rewards.load_state_dict(state["rewards"])
+        if state["calibration"] is not None:
+            self._take(Calibration(**state["calibration"]))
+            self._rewards = None
         self.tally.load_state_dict(state["tally"])
         self.watch.diverging = bool(state["diverging"])
         self._rng.bit_generator.state = state["rng"]
-        return self.collector.load_state_dict(state["collector"])
+        notice = self.collector.load_state_dict(state["collector"])
+        if notice and self._rewards is not None:
+            self._rewards.drop_open()
+        return notice
 
     def _budget(self) -> int:
         return self.budget_steps or self.config.steps
@@ -146,7 +165,7 @@ class Trainer:
         beta = self.beta()
         self.learner.learning_rate = self.learning_rate()
         while self.learner.updates < due:
-            batch = self.replay.sample(config.batch_size, beta)
+            batch = self._normalized(self.replay.sample(config.batch_size, beta))
             result = self.learner.update(batch)
             try:
                 self.replay.update_priorities(batch.slots, result.td_error_abs)
@@ -166,12 +185,43 @@ class Trainer:
             update=self.learner.updates,
             episodes=self.tally.episodes,
             return_mean=self.tally.return_mean(),
-            q_bound=value_bound(self.tally.reward_abs_max, self.config.gamma),
+            q_bound=self._q_bound(),
             epsilon=self.epsilon(),
             beta=self.beta() if self.config.replay == "prioritized" else None,
             steps_per_second=steps_per_second,
             **means,
         )
+
+    def _calibrate(self, transitions: Transitions, ended: NDArray[np.bool_]) -> Calibrated | None:
+        """Record the rewards of the warm-up; at its end find γ, μ and σ (App. E.3), and say so."""
+        assert self._rewards is not None and self.config.horizon_multiplier is not None
+        self._rewards.add(transitions.reward, transitions.terminated | ended, ended)
+        if self.steps < self.config.warmup_steps:
+            return None
+        self._take(calibrate(self._rewards, self.config.horizon_multiplier))
+        self._rewards = None
+        assert self.calibration is not None
+        return Calibrated(self.steps, **self.calibration._asdict())
+
+    def _take(self, calibration: Calibration) -> None:
+        self.calibration = calibration
+        self.learner.gamma = calibration.gamma
+
+    def _normalized(self, batch: Batch) -> Batch:
+        """r̂ in the place of r, where Q is normalised: rewards stay raw in memory."""
+        if self.calibration is None:
+            return batch
+        gamma, normalization = self.calibration.gamma, self.calibration.normalization
+        return batch._replace(reward=normalized_reward(batch.reward, batch.terminated, gamma, normalization))
+
+    def _q_bound(self) -> float | None:
+        """The largest |Q| that can be right, in the units the network learns."""
+        if self.learner.gamma is None:
+            return None
+        bound = value_bound(self.tally.reward_abs_max, self.learner.gamma)
+        if bound is None or self.calibration is None:
+            return bound
+        return (bound + abs(self.calibration.mean)) / self.calibration.scale
 
     def _advise(self, warning: Warned) -> Warned:
         if self.config.algorithm == "dqn":
@@ -181,7 +231,7 @@ class Trainer:
 
 def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> UniformReplay:
     """The memory a (resolved) configuration asks for."""
-    store = ArrayStore(config.memory_size, spec.observation_shape, spec.observation_dtype)
+    store = _make_store(spec, config)
     common: dict[str, Any] = {
         "rng": rng,
         "eviction": config.eviction,
@@ -194,8 +244,33 @@ def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Unif
         "alpha": config.alpha,
         "priority_epsilon": config.priority_epsilon,
         "floor_divisor": config.floor_divisor,
+        "initial_priority": config.initial_priority,
         "raise_predecessor": config.raise_predecessor,
         "scheme": config.priority_scheme,
     }
     given: dict[str, Any] = {name: value for name, value in priorities.items() if value is not None}
     return PrioritizedReplay(store, **common, **given)
+
+
+def memory_estimate(spec: EnvSpec, config: Config) -> int:
+    """Bytes that the replay memory will take, when the budget is spent, as far as can be told beforehand."""
+    rows = min(config.memory_size, config.steps)
+    if spec.kind == "atari":
+        from cdqn.replay.frames import estimated_bytes
+
+        return estimated_bytes(rows, spec.observation_shape, config.eviction)
+    return rows * ArrayStore(1, spec.observation_shape, spec.observation_dtype).nbytes
+
+
+def _make_store(spec: EnvSpec, config: Config) -> Store:
+    needed, available = memory_estimate(spec, config), psutil.virtual_memory().available
+    if needed > available:
+        raise ConfigError(
+            f"memory_size {config.memory_size:,} with observations of shape {spec.observation_shape} needs about "
+            f"{needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB of memory are available: lower memory_size"
+        )
+    if spec.kind == "atari":
+        from cdqn.replay.frames import FrameStore  # needs an optional package
+
+        return FrameStore(config.memory_size, spec.observation_shape, config.eviction)
+    return ArrayStore(config.memory_size, spec.observation_shape, spec.observation_dtype)

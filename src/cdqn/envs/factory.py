@@ -6,6 +6,7 @@ that an episode is its seed and its actions, and can be played again after a cra
 
 import difflib
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -15,10 +16,22 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from cdqn.envs.atari import (
+    FRAME_SIZE,
+    TIME_LIMIT_STEPS,
+    AtariVectorEnv,
+    default_sticky_actions,
+    find_game,
+    near_games,
+)
 from cdqn.errors import ConfigError, MissingPackageError, UnsupportedEnvironmentError
 
 EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
-Kind = Literal["vector", "minatar"]
+Kind = Literal["vector", "minatar", "atari"]
+
+
+SMALLEST_FRAME = 36
+"""Height and width that the convolutions of the Atari network need."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +46,19 @@ class EnvSpec:
     """Gymnasium's Discrete may start elsewhere than at 0; we count from 0."""
 
 
-def make_vec(env: EnvLike, num_envs: int, render_mode: str | None = None) -> VectorEnv[Any, Any, Any]:
-    """A VectorEnv of `num_envs` copies for an id, of one for an Env; a VectorEnv comes back as it is."""
+def make_vec(
+    env: EnvLike, num_envs: int, render_mode: str | None = None, preprocessing: Mapping[str, Any] | None = None
+) -> VectorEnv[Any, Any, Any]:
+    """A VectorEnv of `num_envs` copies for an id, of one for an Env; a VectorEnv comes back as it is.
+
+    `preprocessing` are settings of `AtariVectorEnv`: what it does not name is as in the paper.
+    """
+    if game := atari_game(env):
+        if render_mode == "human":
+            raise UnsupportedEnvironmentError(f"{env} opens no window: use --video FILE.gif")
+        return AtariVectorEnv(game, num_envs, **(preprocessing or {}))
+    if preprocessing:
+        raise ConfigError(f"{', '.join(preprocessing)} only act on Atari games made by their name: drop them")
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env):
@@ -43,6 +67,24 @@ def make_vec(env: EnvLike, num_envs: int, render_mode: str | None = None) -> Vec
         _register(env)
         makers = [partial(_make, env, render_mode)] * num_envs
     return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
+
+
+def atari_game(env: EnvLike) -> str | None:
+    """The ROM, if `env` names an Atari game."""
+    if not isinstance(env, str) or ":" in env or (env in gym.registry and not env.startswith("ALE/")):
+        return None
+    return find_game(env)
+
+
+def default_preprocessing(env: EnvLike) -> dict[str, Any]:
+    """What `preprocessing` is unless it is set: nothing, except for an Atari game."""
+    if atari_game(env) is None:
+        return {}
+    return {
+        "frame_size": FRAME_SIZE,
+        "sticky_actions": default_sticky_actions(str(env)),
+        "time_limit_steps": TIME_LIMIT_STEPS,
+    }
 
 
 def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
@@ -66,16 +108,19 @@ def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
             f"the environment has observations of type {dtype}: floats, integers and bool are supported; "
             "convert them with gymnasium.wrappers.DtypeObservation"
         )
-    return EnvSpec(_kind(observations), observations.shape, dtype, int(actions.n), int(actions.start))
+    return EnvSpec(_kind(observations, dtype), observations.shape, dtype, int(actions.n), int(actions.start))
 
 
-def _kind(space: Box) -> Kind:
+def _kind(space: Box, dtype: np.dtype[Any]) -> Kind:
     if len(space.shape) == 1:
         return "vector"
     if len(space.shape) == 3 and space.shape[:2] == (10, 10):
         return "minatar"
+    if len(space.shape) == 3 and dtype == np.uint8 and min(space.shape[1:]) >= SMALLEST_FRAME:
+        return "atari"
     raise UnsupportedEnvironmentError(
-        f"the environment has observations of shape {space.shape}: vectors and MinAtar's 10×10×channels are "
+        f"the environment has observations of shape {space.shape} and type {dtype}: vectors, MinAtar's "
+        f"10×10×channels and stacks of uint8 frames (stack, height, width) of at least {SMALLEST_FRAME} pixels are "
         "supported; wrap it in gymnasium.wrappers.FlattenObservation to learn from the flat vector"
     )
 
@@ -109,10 +154,18 @@ def _register(env_id: str) -> None:
         gym.spec(env_id)  # accepts an id without version
     except gym.error.Error as error:
         near = difflib.get_close_matches(env_id, gym.registry, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}? " if near else ""
+        hint = f"did you mean {' or '.join(near)}? " if near else _atari_hint(env_id)
         raise UnsupportedEnvironmentError(
             f"there is no environment {env_id!r}: {hint}`cdqn list` shows those that are registered"
         ) from error
+
+
+def _atari_hint(env_id: str) -> str:
+    """For a name without a version, which may be meant as that of a game."""
+    try:
+        return near_games(env_id) + " "
+    except MissingPackageError as error:
+        return f"{error}; "
 
 
 def _register_minatar(env_id: str) -> None:
