@@ -1,6 +1,6 @@
 """What a memory of Atari frames takes and how fast it is, on real play of Space Invaders and Pong.
 
-    python benchmarks/frame_replay.py                  # an hour: a million transitions; benchmarks/results/frame_replay.csv
+    python benchmarks/frame_replay.py            # an hour: a million transitions; benchmarks/results/frame_replay.csv
     python benchmarks/frame_replay.py --fifo 50000 --random 10000 --out /tmp     # minutes, to check
 
 Actions are random: a trained policy plays longer and sees other frames. Four environments in turn, frames of 105×80,
@@ -18,6 +18,7 @@ are of single calls with full memory: reading 32 random transitions, writing 4 r
 
 import argparse
 import csv
+import itertools
 import multiprocessing
 import os
 import time
@@ -108,10 +109,11 @@ def measure_codecs(game: str, seed: int, count: int) -> list[Row]:
 
 def measure_store(game: str, eviction: str, capacity: int, fills: int, seed: int) -> list[Row]:
     """Fill a memory `fills` times over, then time single calls."""
+    stream, added = play(game, seed), 0
+    next(stream)  # the emulators are made
     resident = resident_bytes()
     store = FrameStore(capacity, (4, *FRAME_SHAPE), eviction)
     replay = UniformReplay(store, rng=np.random.default_rng(seed), eviction=eviction)
-    stream, added = play(game, seed), 0
     while added < fills * capacity:
         rows = next(stream)
         replay.add(rows)
@@ -119,8 +121,8 @@ def measure_store(game: str, eviction: str, capacity: int, fills: int, seed: int
     resident = resident_bytes() - resident
     chooser = np.random.default_rng(seed + 1)
     batches = [chooser.integers(capacity, size=BATCH) for _ in range(READS)]
-    reads = [milliseconds(lambda slots=slots: store.read(slots)) for slots in batches]
-    writes = [milliseconds(lambda rows=next(stream): replay.add(rows)) for _ in range(READS)]
+    reads = [milliseconds(store.read, slots) for slots in batches]
+    writes = [milliseconds(replay.add, rows) for rows in itertools.islice(stream, READS)]
     setting = f"{eviction} {capacity} filled {fills}×"
     values = {
         "bytes_per_frame": store.frame_bytes / store.frame_count,
@@ -136,10 +138,10 @@ def measure_store(game: str, eviction: str, capacity: int, fills: int, seed: int
     return [(game, setting, quantity, float(value)) for quantity, value in values.items()]
 
 
-def milliseconds(action: Callable[[], Any]) -> float:
+def milliseconds(action: Callable[..., Any], *arguments: Any) -> float:
     """Of one call."""
     start = time.perf_counter_ns()
-    action()
+    action(*arguments)
     return (time.perf_counter_ns() - start) / 1e6
 
 

@@ -312,8 +312,11 @@ def test_scale_by_hand():
 
 
 def test_a_discount_next_to_one_keeps_its_digits():
-    """1 − γ^T as printed would be rounding: it is 3e-12, made from two numbers near 1."""
-    assert reward_mean(floats(3), np.array([3]), 1 - 1e-12) == pytest.approx(1, rel=1e-9)
+    """1 − γ^T as printed is a small difference of numbers near 1: wrong by 1e-9 here, which `ROUNDING` would miss."""
+    gamma, length = 1 - 1e-9, np.arange(5, 60)
+    start = np.array([math.fsum(gamma**t for t in range(n)) for n in length])
+    for k in range(len(length)):
+        assert reward_mean(start[k : k + 1], length[k : k + 1], gamma) == pytest.approx(1, rel=1e-13)
 
 
 def test_deviation_of_rewards_is_found_again():

@@ -41,9 +41,11 @@ class Actor:
 
 
 def _torch_forward(network: nn.Module) -> Callable[[Observations], Observations]:
+    device = next(network.parameters()).device
+
     @torch.inference_mode()
     def forward(observation: Observations) -> Observations:
-        q_BA: Observations = network(torch.from_numpy(np.ascontiguousarray(observation))).numpy()
+        q_BA: Observations = network(torch.from_numpy(np.ascontiguousarray(observation)).to(device)).cpu().numpy()
         return q_BA
 
     return forward

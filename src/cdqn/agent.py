@@ -22,24 +22,26 @@ from numpy.typing import NDArray
 import cdqn
 from cdqn.checkpoint import State, load_checkpoint, read_json, save_checkpoint, write_json, write_text, writing
 from cdqn.config import Algorithm, Config
-from cdqn.envs import EnvLike, default_preprocessing, describe, make_vec, require_kind
+from cdqn.envs import EnvLike, default_preprocessing, describe, kind_of, make_vec, require_kind
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.evaluation import EvaluationResult, evaluate
 from cdqn.metrics import Event, Row, row_of
-from cdqn.presets import get_preset, make_config
+from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.trainer import Trainer
 
 
 class Agent:
     """An algorithm on an environment: an id, a Gymnasium Env, or a VectorEnv.
 
-    `settings` are the fields of `cdqn.config.Config`; `preset` names a set of them. The budget of the
-    schedules of ε and β is `steps` where it is given, else the length of the first `learn`.
+    `settings` are the fields of `cdqn.config.Config`; `preset` names a set of them, and is by default the one
+    for the environment's kind (classic control, MinAtar, or Atari on a laptop). The budget of the schedules of
+    ε and β is `steps` where it is given, else the length of the first `learn`.
     """
 
     algorithm: ClassVar[Algorithm]
 
     def __init__(self, env: EnvLike, *, preset: str | None = None, **settings: Any) -> None:
+        preset = preset or default_preset(kind_of(env))
         self._prepare(env, make_config(self.algorithm, preset, **settings), preset)
         if "steps" in settings:
             self.trainer.settle_budget(self.config.steps)

@@ -121,7 +121,10 @@ class Candidates:
         return self._folder / f"step-{step:09d}.safetensors"
 
     def prune(self) -> None:
-        """Delete all files but those of the candidates; only after a checkpoint that says the same."""
+        """Delete all files but those of the candidates; only after a checkpoint that says the same.
+
+        What a killed run left behind goes as well.
+        """
         wanted = {self.path(candidate.step) for candidate in self._candidates}
         with writing(self._folder):
             for file in (*self._folder.glob("step-*.safetensors"), *self._folder.glob(".step-*.writing")):

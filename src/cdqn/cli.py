@@ -32,9 +32,9 @@ class Train:
     """Train an agent; leaves a run folder with its metrics, a checkpoint, a final evaluation and a picture."""
 
     env_id: Positional[str]
-    """A Gymnasium id such as CartPole-v1, or module:id for an environment of your own."""
+    """A Gymnasium id such as CartPole-v1, an Atari game such as Pong, or module:id for one of your own."""
     preset: str | None = None
-    """A named set of settings (`cdqn list`); flags go before it."""
+    """A named set of settings (`cdqn list`); flags go before it. Default: that of the environment's kind."""
     until: int | None = None
     """Stop at this step of the budget, as if interrupted there; `cdqn resume` goes on."""
     out: Path | None = None
@@ -44,16 +44,13 @@ class Train:
     def run(self) -> int:
         from cdqn.agent import Agent
         from cdqn.runner import train_run
-        from cdqn.trainer import memory_estimate
 
         until = self.config.steps if self.until is None else self.until
         if not 1 <= until <= self.config.steps:
             raise ConfigError(f"--until {until} is outside the budget of {self.config.steps} steps: change --steps")
         agent = Agent.from_config(self.env_id, self.config, self.preset)
         run = self.out or _default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
-        gigabytes = memory_estimate(agent.spec, agent.config) / 1e9
-        if gigabytes > 0.1:
-            console.print(f"the replay memory will take about {gigabytes:.1f} GB", highlight=False)
+        _announce(agent, self.preset)
         with ExitStack() as stack:
             outcome = train_run(agent, run, _consumers(run, agent, stack, until), until)
         return _conclude(run, outcome)
@@ -306,20 +303,26 @@ def _parse(arguments: list[str]) -> Any:
         )
         raise SystemExit(2)
     kind = COMMANDS[name]
-    default = None
-    if kind in (Train, Compare):
-        default = kind(env_id=tyro.MISSING, config=_defaults(rest))
-    return tyro.cli(kind, prog=f"cdqn {name}", args=rest, default=default)
+    if kind not in (Train, Compare):
+        return tyro.cli(kind, prog=f"cdqn {name}", args=rest)
+    command = _parse_with_preset(name, rest, _flag(rest, "--preset"))
+    if command.preset is None:  # the environment has been read now, and has a preset by default
+        from cdqn.envs import kind_of
+        from cdqn.presets import default_preset
+
+        command = _parse_with_preset(name, rest, default_preset(kind_of(command.env_id)))
+    return command
 
 
-def _defaults(arguments: Sequence[str]) -> Config:
-    """What flags not given mean: the values of the preset, where one is named."""
+def _parse_with_preset(name: str, arguments: Sequence[str], preset: str | None) -> Any:
+    """The command; flags that are not given mean what the preset says."""
     from cdqn.presets import make_config
 
     algorithm = _flag(arguments, "--algorithm")
     if algorithm not in ALGORITHMS:
         algorithm = "cdqn"  # none given, or a wrong one, which the parser will refuse
-    return make_config(algorithm, _flag(arguments, "--preset"))
+    default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=make_config(algorithm, preset))
+    return tyro.cli(COMMANDS[name], prog=f"cdqn {name}", args=arguments, default=default)
 
 
 def _flag(arguments: Sequence[str], flag: str) -> Any:
@@ -330,6 +333,20 @@ def _flag(arguments: Sequence[str], flag: str) -> Any:
         if argument.startswith(flag + "="):
             return argument.removeprefix(flag + "=")
     return None
+
+
+def _announce(agent: Any, preset: str | None) -> None:
+    """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
+    from cdqn.trainer import memory_estimate
+
+    if agent.spec.kind == "atari":
+        config = agent.config
+        gigabytes = memory_estimate(agent.spec, config) / 1e9
+        console.print(
+            f"preset {preset}, sticky actions {config.sticky_actions:g}; the replay memory of "
+            f"{config.memory_size:,} transitions will take about {gigabytes:.1f} GB",
+            highlight=False,
+        )
 
 
 def _default_folder(name: str) -> Path:

@@ -52,9 +52,7 @@ class Collected(NamedTuple):
 class Collector:
     """Steps a vector environment, and keeps the books of its episodes."""
 
-    def __init__(
-        self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, seed: int, reward_clip: bool = False
-    ) -> None:
+    def __init__(self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, seed: int, reward_clip: bool = False) -> None:
         self.env = env
         self.spec = spec
         self.seed = seed

@@ -120,6 +120,8 @@ class Config:
     """Episodes of a greedy evaluation."""
     candidate_period_steps: int | None = None
     """Steps between two candidates for the final test (App. B.4: 10 000); unset: none are kept."""
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+    """Where the networks are: "auto" takes a GPU for Atari, if there is one; small networks are faster without."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Compile the update into one program: "auto" does so where it pays and a C++ compiler is found."""
 
@@ -298,5 +300,6 @@ _CHOICES = {
     "replay": ("prioritized", "uniform"),
     "eviction": ("fifo", "random"),
     "priority_scheme": ("floor", "original"),
+    "device": ("auto", "cpu", "cuda"),
     "compile": ("auto", "on", "off"),
 }

@@ -24,8 +24,8 @@ from torch.func import functional_call, grad
 from cdqn import losses
 from cdqn.adam import BETA1, BETA2, adam_step_, clip_gradients_, clip_norm, step_sizes
 from cdqn.config import Config
-from cdqn.errors import CheckpointError
-from cdqn.networks import parameter_count
+from cdqn.errors import CheckpointError, ConfigError
+from cdqn.networks import DuelingCNN, parameter_count
 from cdqn.replay import Batch
 from cdqn.value_transform import unsquash
 
@@ -93,7 +93,7 @@ class Learner:
         self.updates = 0
         self.backend: Backend = "eager"
         self._optimizer = self._fused_adam()
-        self._sizes = torch.zeros(3, dtype=self.theta.dtype)
+        self._sizes = torch.zeros(3, dtype=self.theta.dtype, device=self.theta.device)
         self._compiled: dict[int, Callable[..., tuple[Tensor, Tensor]]] = {}
 
     def choose_backend(self, planned_updates: int) -> Backend:
@@ -104,24 +104,26 @@ class Learner:
             and parameter_count(self.network) <= MAX_COMPILED_PARAMETERS
             and self.theta.device.type == "cpu"
         )
-        self.backend = "compiled" if wanted == "on" or (wanted == "auto" and pays) else "eager"
-        if self.backend == "compiled" and not compiler_found():
-            self.backend = "eager"
+        self._set_backend("compiled" if wanted == "on" or (wanted == "auto" and pays) else "eager")
         return self.backend
+
+    def _set_backend(self, backend: Backend) -> None:
+        self.backend = backend if compiler_found() else "eager"
+        if isinstance(self.network, DuelingCNN):
+            self.network.row_sparse = self.backend == "eager"  # a program's shapes must not depend on the data
 
     def update(self, batch: Batch) -> UpdateResult:
         """One step of Adam on the loss of the algorithm; every `target_period_updates`-th also moves θ̃."""
         period = self.config.target_period_updates
         copy_due = period is not None and (self.updates + 1) % period == 0
         theta_before = self.theta.clone() if copy_due and self.config.target_copy == "previous" else self.theta
-        tensors = _to_tensors(batch)
-        self._sizes.numpy()[:] = step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon)
+        tensors = _to_tensors(batch, self.theta.device)
         step = self._eager_step if self.backend == "eager" else self._compiled_step
         td_error_abs_B, stats = step(tensors)
         if copy_due:
             self.target.copy_(theta_before)  # θ̃ ← θ from before this step, so that θ̃ ≠ θ (App. E.1)
         self.updates += 1
-        return UpdateResult(td_error_abs_B.numpy(), *stats.tolist())
+        return UpdateResult(td_error_abs_B.cpu().numpy(), *stats.tolist())
 
     def q_values(self, observation: Tensor) -> Tensor:
         """Q of the online network, in units of Q."""
@@ -154,9 +156,7 @@ class Learner:
         self.learning_rate = float(state["learning_rate"])
         self.gamma = state["gamma"]
         self.updates = int(state["updates"])
-        self.backend = state["backend"]
-        if self.backend == "compiled" and not compiler_found():
-            self.backend = "eager"
+        self._set_backend(state["backend"])
 
     def assess(self, batch: Tensors, online: Forward | None = None, target: Forward | None = None) -> Assessment:
         """The loss of each sample: the one place where C-DQN, DQN and RG differ."""
@@ -222,13 +222,15 @@ class Learner:
         return optimizer
 
     def _compiled_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
+        sizes = step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon)
+        self._sizes.copy_(torch.tensor(sizes, dtype=self._sizes.dtype))
         inputs = (self.theta, self.target, self.first_moment, self.second_moment, self._sizes, *batch)
         step = self._compiled.get(len(batch.action))
         if step is None:
             try:
                 step = _compile(self._functional_step, inputs)
             except Exception:  # whatever a compiler that is there but does not work may raise
-                self.backend = "eager"
+                self._set_backend("eager")
                 return self._eager_step(batch)
             self._compiled[len(batch.action)] = step
         return step(*inputs)
@@ -321,5 +323,17 @@ def _flatten_(network: nn.Module) -> Tensor:
     return flat
 
 
-def _to_tensors(batch: Batch) -> Tensors:
-    return Tensors(*(torch.from_numpy(array) for array in batch[:6]))
+def _to_tensors(batch: Batch, device: torch.device) -> Tensors:
+    """A batch on the device; to a GPU from pinned memory, so that the copy does not wait."""
+    tensors = [torch.from_numpy(array) for array in batch[:6]]
+    if device.type != "cpu":
+        tensors = [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
+    return Tensors(*tensors)
+
+
+def choose_device(wanted: str, large_network: bool) -> torch.device:
+    """The device that a configuration asks for, or an error that says what is missing."""
+    found = torch.cuda.is_available()
+    if wanted == "cuda" and not found:
+        raise ConfigError("device is 'cuda', but PyTorch finds no GPU: use --device cpu, or install PyTorch for CUDA")
+    return torch.device("cuda" if wanted == "cuda" or (wanted == "auto" and found and large_network) else "cpu")

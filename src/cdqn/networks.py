@@ -152,7 +152,8 @@ class DuelingCNN(nn.Module):
             return cast(Tensor, self.head(self._features(scaled)))
         layers = [*self.convolutions, self.head.hidden]
         parameters = [parameter for layer in layers for parameter in (layer.weight, layer.bias)]
-        return self.head.streams(ConvolutionalBody.apply(self.KERNELS, scaled, *parameters))
+        hidden = ConvolutionalBody.apply(self.KERNELS, scaled, *parameters)  # type: ignore[no-untyped-call]
+        return self.head.streams(hidden)
 
     def _features(self, x: Tensor) -> Tensor:
         for convolution in self.convolutions:

@@ -24,7 +24,8 @@ def play(agent: Agent, episodes: int, epsilon: float, seed: int, video: Path | N
     rng = np.random.default_rng(seed)
     frames: list[Any] = []
     returns: list[float] = []
-    env = make_vec(agent.env_id, 1, render_mode="rgb_array" if video else "human")
+    mode = "rgb_array" if video else "human"
+    env = make_vec(agent.env_id, 1, render_mode=mode, preprocessing=agent.config.preprocessing)
     try:
         for episode in range(episodes):
             observation, _ = env.reset(seed=seed + episode)

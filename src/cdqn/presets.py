@@ -1,6 +1,7 @@
 """Named presets: settings that belong together, with their source.
 
-A preset is for one kind of environment; what the user sets goes before it.
+A preset is for one kind of environment; what the user sets goes before it. Those of the paper name the games and
+algorithms that the paper ran with them. A setting that they leave out has its default, which is then the paper's.
 """
 
 import dataclasses
@@ -9,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdqn.config import Algorithm, Config
+from cdqn.config import ALGORITHMS, Algorithm, Config
 from cdqn.envs import Kind
 from cdqn.errors import ConfigError
 
@@ -20,9 +21,16 @@ class Preset:
 
     kind: Kind
     source: str
+    """Where the settings are from, and what for."""
     settings: Mapping[str, Any]
     per_algorithm: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Settings in which the algorithms differ, before those they share."""
+    games: tuple[str, ...] = ()
+    """What the paper ran with it; empty where the preset is not of the paper."""
+    algorithms: tuple[Algorithm, ...] = ALGORITHMS
+    """What the paper ran with it; the preset works for the others as well."""
+    seeds: int = 1
+    """Runs of each algorithm on each game."""
 
     def settings_of(self, algorithm: str) -> dict[str, Any]:
         """What the preset says for one algorithm, less what cannot act in it."""
@@ -30,13 +38,11 @@ class Preset:
 
 
 _ATARI: dict[str, Any] = {
-    # App. E.1, "Other details", unless said otherwise
+    # App. E.1, unless said otherwise
     "steps": 50_000_000,
-    "gamma": 0.99,
     "num_envs": 4,  # authors' code: interleaved, one forward pass for 4 steps
-    "reward_clip": True,
     "hidden": (512,),  # Wang et al. (2016)
-    "channels": (32, 64, 64),
+    "channels": (32, 64, 64),  # Wang et al. (2016)
     "loss": "huber",
     "learning_rate": 6.25e-5,
     "learning_rate_decay": 1.0,
@@ -46,24 +52,75 @@ _ATARI: dict[str, Any] = {
     "target_period_updates": 2_000,
     "warmup_steps": 50_000,
     "memory_size": 1_000_000,
-    "alpha": 0.6,
-    "initial_priority": 100**0.6,  # authors' code; the text has 100
-    "epsilon_middle_fraction": 0.02,
-    "epsilon_final_fraction": 0.8,
+    "alpha": 0.6,  # App. E.2
+    "initial_priority": 100**0.6,  # authors' code, which made the curves; App. E.2 has 100
+    "epsilon_middle_fraction": 0.02,  # step 10⁶ of 5·10⁷
+    "epsilon_final_fraction": 0.8,  # step 4·10⁷ of 5·10⁷
     "candidate_period_steps": 10_000,  # App. B.4
 }
+_STANDARD = _ATARI | {"gamma": 0.99, "reward_clip": True}
 _ADAM_EPSILON = {"dqn": {"adam_epsilon": 1.5e-4}, "cdqn": {"adam_epsilon": 5e-5}, "rg": {"adam_epsilon": 5e-6}}
 
-PRESETS: dict[str, Preset] = {
-    "paper-5.1": Preset(
+_HALF_BUDGET = {
+    # Authors' code, and the ends of the curves. ε and β run over these steps; in the text and in the authors' code
+    # they run over 5·10⁷ whatever the budget, so that a run ends with ε 0.045 and β 0.7 instead of 0.01 and 1.
+    "steps": 25_000_000,
+}
+_INCOMPLETE = (
+    _STANDARD
+    | _HALF_BUDGET
+    | {
+        "loss": "mse",
+        "adam_epsilon": 1.5e-4,  # of every algorithm; the authors' code has 5e-5 for C-DQN, as in Sec. 5.1
+        "raise_predecessor": False,  # App. E.2
+    }
+)
+_SMALL_MEMORY = {"memory_size": 100_000}  # Sec. 5.2: "reduced by a factor of 10"
+_RANDOM_REPLACEMENT = {"eviction": "random"}  # Sec. 5.2
+
+_AUTOMATIC = _ATARI | {
+    "horizon_multiplier": 15.0,  # App. E.3
+    "reward_clip": False,
+    "value_transform": True,
+    "learning_rate": 4e-5,  # Fig. 7
+    "adam_epsilon": 1e-6,
+    "gradient_clip_norm": 5.0,
+    "alpha": 0.9,  # App. E.2
+    "initial_priority": 100**0.9,  # authors' code, which made the curves; App. E.2 has 100
+}
+
+_ORIGINAL_PRIORITIES = _STANDARD | {
+    "priority_scheme": "original",  # Fig. 14
+    "raise_predecessor": False,  # App. E.2
+}
+
+
+def _target_period(updates: int) -> Preset:
+    return Preset(
         kind="atari",
-        source="Sec. 5.1, Fig. 4 and App. E.1: Pong, SpaceInvaders",
-        settings=_ATARI,
-        per_algorithm=_ADAM_EPSILON,
-    ),
+        source="App. B.3, Fig. 11",
+        games=("SpaceInvaders", "Hero"),
+        algorithms=("cdqn", "dqn"),
+        settings=_STANDARD | _HALF_BUDGET | {"target_period_updates": updates},  # App. B.3
+        per_algorithm=_ADAM_EPSILON,  # App. B.3: "using the experimental settings in Sec. 5.1"
+    )
+
+
+def _priority_epsilon(epsilon: str) -> Preset:
+    return Preset(
+        kind="atari",
+        source="App. E.2, Fig. 14",
+        games=("SpaceInvaders",),
+        algorithms=("dqn",),
+        settings=_ORIGINAL_PRIORITIES | {"priority_epsilon": float(epsilon)},  # Fig. 14
+        per_algorithm=_ADAM_EPSILON,  # App. E.2: "the experimental settings in Sec. 5.1"
+    )
+
+
+PRESETS: dict[str, Preset] = {
     "classic-control": Preset(
         kind="vector",
-        source="the defaults: small networks on vector observations, measured in docs/results.md",
+        source="the defaults, measured in docs/results.md",
         settings={},
     ),
     "minatar": Preset(
@@ -80,7 +137,110 @@ PRESETS: dict[str, Preset] = {
             "update_period_steps": 4,
         },
     ),
+    "laptop": Preset(
+        kind="atari",
+        source="a smaller network and frame, for learning real Pong on two cores in about an hour",
+        settings={
+            "steps": 400_000,
+            "gamma": 0.99,
+            "reward_clip": True,
+            "frame_size": (52, 40),
+            "channels": (16, 32, 32),
+            "hidden": (256,),
+            "learning_rate": 2.5e-4,
+            "learning_rate_decay": 0.1,
+            "adam_epsilon": 1e-5,
+            "batch_size": 32,
+            "update_period_steps": 4,
+            "target_period_updates": 500,
+            "warmup_steps": 10_000,
+            "memory_size": 100_000,
+            "epsilon_middle": 0.1,
+            "epsilon_middle_fraction": 0.1,
+            "epsilon_final": 0.01,
+            "epsilon_final_fraction": 0.5,
+        },
+    ),
+    "paper-5.1": Preset(
+        kind="atari",
+        source="Sec. 5.1, Fig. 4",
+        games=("Pong", "SpaceInvaders"),
+        settings=_STANDARD,
+        per_algorithm=_ADAM_EPSILON,
+    ),
+    "paper-5.2-half-discard": Preset(
+        kind="atari",
+        source="Sec. 5.2, Fig. 5",
+        games=("SpaceInvaders",),
+        algorithms=("cdqn", "dqn"),
+        settings=_INCOMPLETE | {"discard_fraction": 0.5},  # Sec. 5.2
+    ),
+    "paper-5.2-random-replacement": Preset(
+        kind="atari",
+        source="Sec. 5.2, Fig. 6",
+        games=("SpaceInvaders",),
+        algorithms=("cdqn", "dqn"),  # the figure of the authors' code has DQN alone
+        settings=_INCOMPLETE | _RANDOM_REPLACEMENT,
+    ),
+    "paper-5.2-small-fifo": Preset(
+        kind="atari",
+        source="Sec. 5.2, Fig. 6",
+        games=("SpaceInvaders",),
+        algorithms=("dqn",),
+        settings=_INCOMPLETE | _SMALL_MEMORY,
+    ),
+    "paper-5.2-small-random-replacement": Preset(
+        kind="atari",
+        source="Sec. 5.2, Fig. 6",
+        games=("SpaceInvaders",),
+        algorithms=("cdqn", "dqn"),
+        settings=_INCOMPLETE | _SMALL_MEMORY | _RANDOM_REPLACEMENT,
+    ),
+    "paper-5.3": Preset(
+        kind="atari",
+        source="Sec. 5.3, Fig. 7, Table 1",
+        games=("Skiing", "Tennis", "PrivateEye", "Venture"),
+        algorithms=("cdqn", "dqn"),
+        seeds=3,
+        settings=_AUTOMATIC,
+    ),
+    "paper-B.2": Preset(
+        kind="atari",
+        source="App. B.2, Fig. 10",
+        games=("Atlantis", "Breakout", "TimePilot", "VideoPinball", "Freeway", "FishingDerby"),
+        algorithms=("cdqn", "dqn"),
+        settings=_STANDARD,  # Fig. 10: "the same experimental settings as in Sec. 5.1"
+        per_algorithm=_ADAM_EPSILON,
+    ),
+    "paper-B.3-target-2000": _target_period(2_000),
+    "paper-B.3-target-200": _target_period(200),
+    "paper-B.3-target-20": _target_period(20),
+    "paper-B.5": Preset(
+        kind="atari",
+        source="App. B.5, Fig. 13",
+        games=("Skiing",),
+        algorithms=("cdqn",),
+        seeds=3,
+        settings=_AUTOMATIC | {"learning_rate": 2e-5},  # Fig. 13
+    ),
+    "paper-E.2-epsilon-1e-8": _priority_epsilon("1e-8"),
+    "paper-E.2-epsilon-1e-6": _priority_epsilon("1e-6"),
+    "paper-E.2-epsilon-1e-4": _priority_epsilon("1e-4"),
+    "paper-E.3": Preset(
+        kind="atari",
+        source="App. E.3, Fig. 15",
+        # six in Fig. 15; Breakout is the text's example of where it fails
+        games=("SpaceInvaders", "Tennis", "MsPacman", "Hero", "Bowling", "Skiing", "Breakout"),
+        algorithms=("cdqn",),
+        settings=_AUTOMATIC | {"horizon_multiplier": 10.0},  # Fig. 15
+    ),
 }
+DEFAULT_PRESETS: dict[Kind, str] = {"vector": "classic-control", "minatar": "minatar", "atari": "laptop"}
+
+
+def default_preset(kind: Kind) -> str:
+    """The preset for a kind of environment when none is named."""
+    return DEFAULT_PRESETS[kind]
 
 
 def make_config(algorithm: Algorithm = "cdqn", preset: str | None = None, **settings: Any) -> Config:

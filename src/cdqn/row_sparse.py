@@ -39,7 +39,7 @@ class ConvolutionalBody(torch.autograd.Function):
         return hidden
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         """R is the number of rows that have a gradient."""
         depth = len(ctx.kernels)
         hidden, features, *rest = ctx.saved_tensors

@@ -148,7 +148,6 @@ def _train(agent: Agent, run: Path, until: int, restored: Restored, consumers: S
     candidates = Candidates(run, trainer.collector.env.num_envs)
     if restored.candidates is not None:
         candidates.load_state_dict(restored.candidates)
-    candidates.prune()  # what came after the checkpoint is done again
     with MetricsFile(run / "metrics.jsonl", restored.metrics_bytes) as metrics, stop_on_signal(trainer):
 
         def report(row: Row) -> None:

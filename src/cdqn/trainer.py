@@ -27,10 +27,10 @@ from cdqn.collector import Collector
 from cdqn.config import LABELS, Config
 from cdqn.envs import EnvSpec
 from cdqn.errors import ConfigError, NonFiniteError
-from cdqn.learner import Learner
+from cdqn.learner import Learner, choose_device
 from cdqn.metrics import Calibrated, DivergenceWatch, Event, Progress, Tally, Warned, value_bound
 from cdqn.networks import make_network
-from cdqn.replay import ArrayStore, Batch, PrioritizedReplay, Store, Transitions, UniformReplay
+from cdqn.replay import ArrayStore, Batch, Prefetcher, PrioritizedReplay, Store, Transitions, UniformReplay
 from cdqn.schedules import epsilon_greedy, importance_exponent, linear
 
 
@@ -47,9 +47,10 @@ class Trainer:
             network = make_network(
                 spec.observation_shape, spec.num_actions, config.hidden, config.dueling, config.channels
             )
-        self.learner = Learner(network, config)
+        self.learner = Learner(network.to(choose_device(config.device, spec.kind == "atari")), config)
         self.actor = Actor(network, spec.num_actions)
         self.replay = make_replay(spec, config, replay_rng)
+        self._prefetcher = Prefetcher(self.replay) if spec.kind == "atari" else None
         self.collector = Collector(env, spec, config.seed, config.reward_clip)
         self.calibration: Calibration | None = None
         self._rewards = RewardRecord(env.num_envs) if config.horizon_multiplier else None
@@ -65,7 +66,7 @@ class Trainer:
     def settle_budget(self, budget_steps: int) -> None:
         """Fix the budget of the schedules, and with it how updates are run; `run` does so if nobody has."""
         self.budget_steps = budget_steps
-        self.learner.choose_backend((budget_steps - self.config.warmup_steps) // self.config.update_period_steps)
+        self.learner.choose_backend(self._updates_due(budget_steps))
 
     def stop(self) -> None:
         """Ask `run` to end after the step at hand; safe to call from a signal handler."""
@@ -79,15 +80,22 @@ class Trainer:
         clock, clock_step = time.perf_counter(), self.steps
         while self.steps < until_step and not self._stop_requested:
             step_before = self.steps
+            calibrated: list[Event] = []
             actions = self.actor.act(self.collector.observation, self.epsilon(), self._rng)
             transitions, episodes, ended = self.collector.step(actions)
-            self.replay.add(transitions)
             if self._rewards is not None and (found := self._calibrate(transitions, ended)):
-                yield found
+                calibrated = [found]
+            if self._prefetcher is not None:
+                self._learn()  # first: what has been drawn must not be overwritten before
+            self.replay.add(transitions)
             self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
             for episode in episodes:
                 self.tally.add_episode(episode)
-            self._learn()
+            if self._prefetcher is None:
+                self._learn()
+            elif self._updates_due(self.steps + len(actions)) > self.learner.updates:
+                self._prefetcher.request(self.config.batch_size, self.beta())
+            yield from calibrated
             yield from episodes
             period = self.config.log_period_steps
             if self.steps // period > step_before // period:
@@ -123,7 +131,9 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes during training."""
+        drawn = self._prefetcher.state_dict() if self._prefetcher is not None else None
         return {
+            "drawn": drawn,
             "budget_steps": self.budget_steps,
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
@@ -140,6 +150,8 @@ class Trainer:
         self.budget_steps = state["budget_steps"]
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
+        if self._prefetcher is not None:
+            self._prefetcher.load_state_dict(state["drawn"])
         if state["rewards"] is not None and self._rewards is not None:
             self._rewards.load_state_dict(state["rewards"])
         if state["calibration"] is not None:
@@ -156,17 +168,23 @@ class Trainer:
     def _budget(self) -> int:
         return self.budget_steps or self.config.steps
 
+    def _updates_due(self, step: int) -> int:
+        """How many updates there should have been at a step."""
+        return (step - self.config.warmup_steps) // self.config.update_period_steps
+
     def _learn(self) -> None:
         """As many updates as are due."""
         config = self.config
-        due = (self.steps - config.warmup_steps) // config.update_period_steps
+        due = self._updates_due(self.steps)
         if self.learner.updates >= due or len(self.replay) < config.batch_size:
             return
         beta = self.beta()
         self.learner.learning_rate = self.learning_rate()
         while self.learner.updates < due:
-            batch = self._normalized(self.replay.sample(config.batch_size, beta))
-            result = self.learner.update(batch)
+            batch = self._prefetcher.take() if self._prefetcher is not None else None
+            if batch is None:
+                batch = self.replay.sample(config.batch_size, beta)
+            result = self.learner.update(self._normalized(batch))
             try:
                 self.replay.update_priorities(batch.slots, result.td_error_abs)
             except NonFiniteError as error:
@@ -194,14 +212,24 @@ class Trainer:
 
     def _calibrate(self, transitions: Transitions, ended: NDArray[np.bool_]) -> Calibrated | None:
         """Record the rewards of the warm-up; at its end find γ, μ and σ (App. E.3), and say so."""
-        assert self._rewards is not None and self.config.horizon_multiplier is not None
-        self._rewards.add(transitions.reward, transitions.terminated | ended, ended)
+        assert self._rewards is not None
+        assert self.config.horizon_multiplier is not None
+        real_N, reward_N, life_N, game_N = self._by_environment(transitions, ended)
+        self._rewards.add(reward_N, life_N, game_N, real_N)
         if self.steps < self.config.warmup_steps:
             return None
         self._take(calibrate(self._rewards, self.config.horizon_multiplier))
         self._rewards = None
         assert self.calibration is not None
         return Calibrated(self.steps, **self.calibration._asdict())
+
+    def _by_environment(self, transitions: Transitions, ended: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
+        """One entry for each environment: is there a transition, its reward, ends it a life, ends it a game."""
+        columns = (np.ones_like(ended), transitions.reward, transitions.terminated | ended, ended)
+        spread = [np.zeros(self.collector.env.num_envs, column.dtype) for column in columns]
+        for whole, column in zip(spread, columns, strict=True):
+            whole[transitions.stream] = column
+        return tuple(spread)
 
     def _take(self, calibration: Calibration) -> None:
         self.calibration = calibration

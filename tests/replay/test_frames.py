@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -201,6 +202,23 @@ def test_bytes_in_use_count_what_python_has_allocated(small_blocks, monkeypatch)
     measured += sum(sys.getsizeof(block.frames) + sys.getsizeof(block.references) for block in blocks)
     measured += sum(len(frame) for last, _ in store._last.values() for frame in last)
     assert 0.9 * measured < store.nbytes_used - empty < 1.25 * measured
+
+
+def test_memory_that_is_taken_is_memory_that_is_counted():
+    """zstandard returns bytes with a buffer as large as the uncompressed frame, which `sys.getsizeof` does not see."""
+    rng, shape = np.random.default_rng(0), (2, 60, 50)
+    store = FrameStore(500, shape)
+    tracemalloc.start()
+    try:
+        before, counted = tracemalloc.get_traced_memory()[0], store.nbytes_used
+        for slot in range(500):
+            stack = np.repeat(rng.integers(256, size=(1, 2, 60, 1), dtype=np.uint8), 50, axis=3)
+            store.write(np.array([slot]), stored_rows(stack, stack))
+        taken, counted = tracemalloc.get_traced_memory()[0] - before, store.nbytes_used - counted
+    finally:
+        tracemalloc.stop()
+    assert store.frame_bytes < 0.2 * 1000 * 60 * 50
+    assert 0.8 * counted < taken < 1.2 * counted
 
 
 def test_missing_package_is_an_error_with_the_line_that_installs_it():

@@ -1,5 +1,14 @@
 """Environments: `make_vec` is the only factory, and what it returns has been checked."""
 
-from cdqn.envs.factory import EnvLike, EnvSpec, Kind, default_preprocessing, describe, make_vec, require_kind
+from cdqn.envs.factory import (
+    EnvLike,
+    EnvSpec,
+    Kind,
+    default_preprocessing,
+    describe,
+    kind_of,
+    make_vec,
+    require_kind,
+)
 
-__all__ = ["EnvLike", "EnvSpec", "Kind", "default_preprocessing", "describe", "make_vec", "require_kind"]
+__all__ = ["EnvLike", "EnvSpec", "Kind", "default_preprocessing", "describe", "kind_of", "make_vec", "require_kind"]

@@ -70,12 +70,14 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             noop_max=NOOP_MAX,
             use_fire_reset=True,
             repeat_action_probability=sticky_actions,
-            max_num_frames_per_episode=ACTION_REPEAT * time_limit_steps,
+            # Never reached, we count ourselves: at its own limit the last frame would be missing.
+            max_num_frames_per_episode=ACTION_REPEAT * (time_limit_steps + 1),
             reward_clipping=False,
             autoreset_mode=AutoresetMode.NEXT_STEP,
         )
         self.game = game
         self.num_envs = num_envs
+        self.time_limit_steps = time_limit_steps
         self.metadata = {"autoreset_mode": AutoresetMode.DISABLED, "render_fps": 60 // ACTION_REPEAT}
         self.single_observation_space = self._native.single_observation_space
         self.single_action_space = self._native.single_action_space
@@ -86,6 +88,7 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self._lives = np.zeros(num_envs, np.int64)
         self._life_lost = np.zeros(num_envs, bool)
         self._ended = np.ones(num_envs, bool)
+        self._length = np.zeros(num_envs, np.int64)
         self._observation: Observation = np.zeros(self.observation_space.shape or (), np.uint8)
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Observation, Infos]:
@@ -99,6 +102,7 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         self._lives[mask] = infos["lives"][mask]
         self._life_lost[mask] = False
         self._ended[mask] = False
+        self._length[mask] = 0
         return self._observation, {"lives": infos["lives"]}
 
     def step(
@@ -111,7 +115,9 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             )
         if self._fire is not None and self._life_lost.any():
             actions = np.where(self._life_lost, self._fire, actions)
-        self._observation, reward, terminated, truncated, infos = self._native.step(actions)
+        self._observation, reward, terminated, _, infos = self._native.step(actions)
+        self._length += 1
+        truncated = (self._length >= self.time_limit_steps) & ~terminated
         lives = infos["lives"]
         self._ended = terminated | truncated
         # At 0 lives some games go on for a while: the end of the game is said by `terminated`.
@@ -120,7 +126,7 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         infos = {"lives": lives, "life_lost": self._life_lost, "action": actions}
         return self._observation, reward, terminated, truncated, infos
 
-    def render(self) -> tuple[Observation, ...]:
+    def render(self) -> tuple[Any, ...]:
         """What the agent sees, four times enlarged, one RGB picture for each environment."""
         newest = self._observation[:, -1]
         return tuple(frame.repeat(4, 0).repeat(4, 1)[..., None].repeat(3, -1) for frame in newest)
@@ -148,7 +154,7 @@ def near_games(name: str) -> str:
     """A hint at the games whose names are near, or at where to find all."""
     roms = _ale_py("roms").get_all_rom_ids()
     near = difflib.get_close_matches(name.lower().removeprefix("ale/"), roms, n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(map(usual_name, near))}?" if near else "`cdqn list` shows the games"
+    return f"did you mean {' or '.join(map(usual_name, near))}?" if near else ""
 
 
 def usual_name(rom: str) -> str:

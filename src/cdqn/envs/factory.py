@@ -71,9 +71,22 @@ def make_vec(
 
 def atari_game(env: EnvLike) -> str | None:
     """The ROM, if `env` names an Atari game."""
-    if not isinstance(env, str) or ":" in env or (env in gym.registry and not env.startswith("ALE/")):
+    if not isinstance(env, str) or ":" in env or (env in gym.registry and not _is_of_ale(env)):
         return None
     return find_game(env)
+
+
+def _is_of_ale(env_id: str) -> bool:
+    """ale-py registers its games with Gymnasium as soon as it is imported."""
+    return "ale_py" in str(gym.registry[env_id].entry_point)
+
+
+def kind_of(env: EnvLike) -> Kind:
+    """What `describe` will say, from the name alone where there is only a name; "vector" for what is unknown."""
+    if isinstance(env, str):
+        return "atari" if atari_game(env) else "minatar" if env.startswith("MinAtar/") else "vector"
+    space = env.single_observation_space if isinstance(env, VectorEnv) else env.observation_space
+    return _kind(space, np.dtype(space.dtype)) if isinstance(space, Box) else "vector"
 
 
 def default_preprocessing(env: EnvLike) -> dict[str, Any]:
@@ -153,19 +166,20 @@ def _register(env_id: str) -> None:
     try:
         gym.spec(env_id)  # accepts an id without version
     except gym.error.Error as error:
-        near = difflib.get_close_matches(env_id, gym.registry, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}? " if near else _atari_hint(env_id)
+        others = [name for name in gym.registry if not _is_of_ale(name)]
+        near = difflib.get_close_matches(env_id, others, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else _atari_hint(env_id)
         raise UnsupportedEnvironmentError(
-            f"there is no environment {env_id!r}: {hint}`cdqn list` shows those that are registered"
+            f"there is no environment {env_id!r}: {hint} `cdqn list` shows those that are registered"
         ) from error
 
 
 def _atari_hint(env_id: str) -> str:
-    """For a name without a version, which may be meant as that of a game."""
+    """For a name that may be meant as that of a game."""
     try:
-        return near_games(env_id) + " "
+        return near_games(env_id)
     except MissingPackageError as error:
-        return f"{error}; "
+        return f"{error};"
 
 
 def _register_minatar(env_id: str) -> None:

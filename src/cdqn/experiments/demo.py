@@ -70,7 +70,7 @@ class Setting:
     @property
     def bound(self) -> float:
         """r_max/(1−γ), which no true value exceeds."""
-        bound = value_bound(self.reward_abs_max, self.common.gamma)
+        bound = None if self.common.gamma is None else value_bound(self.reward_abs_max, self.common.gamma)
         if bound is None:
             raise ConfigError(f"gamma is {self.common.gamma}: the demo needs a bound of Q, r_max/(1−γ)")
         return bound

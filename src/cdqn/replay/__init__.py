@@ -2,6 +2,7 @@
 
 from cdqn.replay.arrays import ArrayStore, Store
 from cdqn.replay.buffer import PrioritizedReplay, UniformReplay
+from cdqn.replay.prefetch import Prefetcher
 from cdqn.replay.sum_tree import MaxTree, SumTree
 from cdqn.replay.transitions import Batch, Fields, Transitions
 
@@ -10,6 +11,7 @@ __all__ = [
     "Batch",
     "Fields",
     "MaxTree",
+    "Prefetcher",
     "PrioritizedReplay",
     "Store",
     "SumTree",

@@ -67,7 +67,11 @@ class UniformReplay:
         """Rows drawn independently; every weight is 1, and β has nothing to correct."""
         self._check_sample(batch_size, beta)
         slots_B = self._rng.integers(self._size, size=batch_size)
-        return Batch(*self._store.read(slots_B), np.ones(batch_size, np.float32), slots_B)
+        return self.read(slots_B, np.ones(batch_size, np.float32))
+
+    def read(self, slots_B: Ints, weight_B: npt.NDArray[np.float32]) -> Batch:
+        """The rows in these slots as a batch with these weights."""
+        return Batch(*self._store.read(slots_B), weight_B, slots_B)
 
     def update_priorities(self, slots_B: Ints, td_error_abs_B: npt.NDArray[np.floating[Any]]) -> None:
         """Nothing to update, but a TD error that is not finite is an error here too."""
@@ -206,7 +210,7 @@ class PrioritizedReplay(UniformReplay):
         prefix_B = (np.arange(batch_size) + self._rng.random(batch_size)) * slice_width
         slots_B, priority_B = self._sums.find_with_values(prefix_B)
         weight_B = self._weights(priority_B, beta).astype(np.float32)
-        return Batch(*self._store.read(slots_B), weight_B, slots_B)
+        return self.read(slots_B, weight_B)
 
     def update_priorities(self, slots_B: Ints, td_error_abs_B: npt.NDArray[np.floating[Any]]) -> None:
         """Priorities from |δ|, with the mean p̄ of before this update; then the predecessors (App. E.2)."""

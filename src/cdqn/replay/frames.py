@@ -190,7 +190,7 @@ class FrameStore:
                 place = known.index(frame) if frame in known else len(known)
             if place == len(known):
                 known.append(frame)
-                known_numbers.append(self._frames.add(self._compressor.compress(frame)))
+                known_numbers.append(self._frames.add(self._compress(frame)))
             numbers.append(known_numbers[place])
         # The last stack is referred to as well, so that its numbers stay valid whatever is overwritten.
         self._frames.retain(numbers)
@@ -200,6 +200,10 @@ class FrameStore:
         if len(self._last) > _MOST_STREAMS:
             self._frames.release(self._last.pop(next(iter(self._last)))[1])
         return numbers
+
+    def _compress(self, frame: bytes) -> bytes:
+        """A copy of its own size: what zstandard returns keeps the memory of an uncompressed frame behind its end."""
+        return bytes(memoryview(self._compressor.compress(frame)))
 
     def _last_numbers(self) -> Ints:
         return np.array([numbers for _, numbers in self._last.values()], np.int64).reshape(-1, self._stack)
