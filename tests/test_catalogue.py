@@ -17,7 +17,7 @@ def listing(tmp_path, width=80):
     return console.file.getvalue()
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [60, 80, 120])
 def test_every_preset_begins_a_line_with_its_kind_and_source(tmp_path, width):
     lines = listing(tmp_path, width).splitlines()
     assert max(map(len, lines)) <= width

@@ -8,7 +8,7 @@ import cdqn
 from cdqn.config import ALGORITHMS, Config
 from cdqn.envs import default_preprocessing
 from cdqn.errors import ConfigError
-from cdqn.presets import PRESETS, default_preset, get_preset, make_config
+from cdqn.presets import PRESETS, default_preset, get_preset, make_config, without_idle
 
 # 100 to the powers 0.6 and 0.9
 LOW_PRIORITY, HIGH_PRIORITY = pytest.approx(15.848931924611, rel=1e-12), pytest.approx(63.095734448019, rel=1e-12)
@@ -221,6 +221,12 @@ def test_every_preset_is_valid_for_every_algorithm(preset, algorithm):
 def test_what_the_user_sets_goes_before_every_preset(preset):
     config = make_config("dqn", preset, steps=123, adam_epsilon=0.25, target_period_updates=7)
     assert (config.steps, config.adam_epsilon, config.target_period_updates) == (123, 0.25, 7)
+
+
+def test_residual_gradient_drops_target_settings_and_nothing_else():
+    shared = {"target_period_updates": 20, "target_copy": "exact", "double_q": True, "alpha": 0.6}
+    assert without_idle("rg", shared) == {"alpha": 0.6}
+    assert without_idle("cdqn", shared) == without_idle("dqn", shared) == shared
 
 
 def test_discount_beside_an_automatic_one_is_refused():

@@ -25,7 +25,7 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
         algorithms.add_row(LABELS[algorithm], f"--algorithm {algorithm}", (agent.__doc__ or "").strip())
     yield Padding(algorithms, (0, 0, 1, 0))
     presets = _table("preset", "kind", "source: games")
-    pass
+    presets.columns[0].no_wrap = True  # a name cut in two cannot be copied
     for name, preset in PRESETS.items():
         games = f": {', '.join(preset.games)}" if preset.games else ""
         presets.add_row(name, preset.kind, preset.source + games)
