@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 import cdqn
 from cdqn.checkpoint import State, load_checkpoint, read_json, save_checkpoint, write_json, write_text, writing
-from cdqn.config import Algorithm, Config
-from cdqn.envs import EnvLike, default_preprocessing, describe, kind_of, make_vec, require_kind
+from cdqn.config import PREPROCESSING, Algorithm, Config
+from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, require_kind
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.evaluation import EvaluationResult, evaluate
 from cdqn.metrics import Event, Row, row_of
@@ -42,6 +42,8 @@ class Agent:
 
     def __init__(self, env: EnvLike, *, preset: str | None = None, **settings: Any) -> None:
         preset = preset or default_preset(kind_of(env))
+        if not isinstance(env, str):  # a preset's frames are for games that are made by name
+            settings = dict.fromkeys(PREPROCESSING) | settings
         self._prepare(env, make_config(self.algorithm, preset, **settings), preset)
         if "steps" in settings:
             self.trainer.settle_budget(self.config.steps)
@@ -59,10 +61,14 @@ class Agent:
         self._env = env
         self.env_id = env if isinstance(env, str) else None
         config = config.filled(default_preprocessing(env))
-        vector_env = make_vec(env, config.num_envs, preprocessing=config.preprocessing)
+        is_game = atari_game(env) is not None
+        vector_env = make_vec(env, config.num_envs, preprocessing=config.preprocessing if is_game else None)
         self.spec = describe(vector_env)
         if preset is not None:
             require_kind(get_preset(preset).kind, self.spec, preset)
+        if config.preprocessing and not is_game:
+            names = ", ".join(config.preprocessing)
+            raise ConfigError(f"{names}: settings of Atari games, made by their name; drop them for this environment")
         self.config = config.resolved()
         self.trainer = Trainer(vector_env, self.spec, self.config)
         self.history: list[Row] = []
@@ -114,7 +120,7 @@ class Agent:
         if seed is None:
             seed = int(np.random.SeedSequence(self.config.seed, spawn_key=(2,)).generate_state(1)[0])
         count = min(num_envs or self.config.num_envs, episodes)
-        preprocessing = self.config.preprocessing if isinstance(env or self._env, str) else None
+        preprocessing = self.config.preprocessing if atari_game(self._env if env is None else env) else None
         vector_env = make_vec(self._evaluation_env() if env is None else env, count, preprocessing=preprocessing)
         if describe(vector_env) != self.spec:
             raise ConfigError(

@@ -17,6 +17,8 @@ from cdqn.errors import CheckpointError, ConfigError
 
 Algorithm = Literal["cdqn", "dqn", "rg"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
+"""What acts on the Atari environment itself."""
 LABELS: dict[str, str] = {"cdqn": "C-DQN", "dqn": "DQN", "rg": "RG"}
 
 
@@ -207,8 +209,7 @@ class Config:
     @property
     def preprocessing(self) -> dict[str, Any]:
         """What is asked of the Atari environment."""
-        names = ("frame_size", "sticky_actions", "time_limit_steps")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in PREPROCESSING if getattr(self, name) is not None}
 
     def filled(self, defaults: Mapping[str, Any]) -> Self:
         """A copy in which what is not set has these values."""

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import ale_py
+import ale_py.registration  # noqa: F401  registers the games with Gymnasium
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ class ReferenceGame:
         self._see(screen)
 
     def step(self, action):
-        """The newest frame is None where the game has ended: ale-py stops there without drawing it."""
+        """Observation, score, end of the game and lives after 4 frames of an action."""
         screens, score, over = [], 0.0, False
         for _ in range(4):
             screen, reward, over, _, info = self.env.step(action)
@@ -103,7 +103,7 @@ def collector_of(env, seed=0, **settings):
 
 
 @pytest.mark.parametrize(
-    ("game", "sticky_actions"), [("space_invaders", 0.0), ("breakout", 0.0), ("pong", 0.0), ("space_invaders", 0.25)]
+    ("game", "sticky_actions"), [("space_invaders", 0.0), ("breakout", 0.0), ("space_invaders", 0.25)]
 )
 def test_frames_rewards_lives_and_ends_are_bitwise_those_of_gymnasium(game, sticky_actions):
     env = WatchedEnv(game, 2, sticky_actions=sticky_actions)
@@ -121,7 +121,7 @@ def test_frames_rewards_lives_and_ends_are_bitwise_those_of_gymnasium(game, stic
         for i, reference in enumerate(references):
             theirs, score, over, lives = reference.step(infos["action"][i])
             assert (reward[i], terminated[i], infos["lives"][i]) == (score, over, lives)
-            seen = slice(0, 3 if over else 4)
+            seen = slice(0, 3 if over else 4)  # ale-py does not draw the frame in which a game ends
             np.testing.assert_array_equal(observation[i][seen], theirs[seen], err_msg=f"step {step}, environment {i}")
         assert not truncated.any()
         if terminated.any():
@@ -134,7 +134,7 @@ def test_frames_rewards_lives_and_ends_are_bitwise_those_of_gymnasium(game, stic
 def test_processed_frames_and_raw_screens_have_the_recorded_hashes():
     """If only the second hash changed, it is our pipeline; if the ROM's or that of the raw screens did, ale-py."""
     rom = hashlib.sha256(Path(get_rom_path("space_invaders")).read_bytes()).hexdigest()
-    assert rom == "ROM_HASH"
+    assert rom == "7224b17462b992d67f4e06a3c85f269c9822b06df6015bf038b55f384ced0301"
     env = WatchedEnv("space_invaders", 2)
     frames = [reset_with(env, [0, 1]).copy()]
     reference = ReferenceGame("space_invaders", 0, env.start_frames[0])
@@ -146,8 +146,8 @@ def test_processed_frames_and_raw_screens_have_the_recorded_hashes():
         frames.append(observation[:, -1].copy())
         reference.step(infos["action"][0])
         screens.append(reference.env.ale.getScreenGrayscale())
-    assert digest(screens) == "SCREENS_HASH"
-    assert digest(frames) == "FRAMES_HASH"
+    assert digest(screens) == "78b4f0dbe96f486f0b566d675f76d2b1c0d24669ca31c5401cd407642e46eca2"
+    assert digest(frames) == "f6dce07366481926d1d1a0880335a3e70616828a02c25e1a36b8bfb891b07800"
 
 
 # Lives
@@ -174,7 +174,7 @@ def game(request):
     rows, asked, played, episodes = [], [], [], []
     lives = reference.env.ale.lives()
     while not episodes:
-        asked.append(int(rng.choice([NOOP, 2, 3])))  # never FIRE
+        asked.append(int(rng.choice([a for a in range(env.single_action_space.n) if a != FIRE])))
         collected = collector.step(np.array(asked[-1:]))
         rows.append(type(collected.transitions)(*(np.copy(column[0]) for column in collected.transitions)))
         episodes = collected.episodes
@@ -214,7 +214,7 @@ def test_learner_sees_an_end_at_each_lost_life_and_a_beginning_after_it(game):
 
 def test_episode_is_the_whole_game_in_raw_scores_and_only_transitions_are_clipped(game):
     scores = [score for score, *_ in game.reference]
-    assert game.episode.total_reward == sum(scores) > 0
+    assert game.episode.total_reward == sum(scores)
     assert game.episode.length == len(game.rows)
     assert game.episode.ended == "terminated"
     assert [float(row.reward) for row in game.rows] == [min(score, 1.0) for score in scores]
@@ -225,7 +225,7 @@ def test_episode_is_the_whole_game_in_raw_scores_and_only_transitions_are_clippe
 
 
 def test_fire_is_played_after_a_lost_life_and_stored_in_place_of_what_was_asked(game):
-    after_loss = [False] + [bool(infos["life_lost"][0]) for *_, infos in game.watched][:-1]
+    after_loss = [False, *(bool(infos["life_lost"][0]) for *_, infos in game.watched[:-1])]
     expected = [FIRE if lost else asked for lost, asked in zip(after_loss, game.asked, strict=True)]
     assert [int(infos["action"][0]) for *_, infos in game.watched] == expected
     assert [int(row.action) for row in game.rows] == expected
@@ -322,42 +322,36 @@ def test_ended_environment_is_never_begun_behind_our_back():
 
 
 def test_partial_reset_leaves_the_others_alone_and_a_seed_gives_its_game_whatever_was_before():
-    """Environment 1 goes on like its undisturbed twin; environment 0 begins the game that the twin had before."""
-    disturbed, twin = WatchedEnv("breakout", 2), WatchedEnv("breakout", 2)
-    rng = np.random.default_rng(0)
-    actions = rng.integers(4, size=(90, 2))
+    """Environment 0 goes on like its undisturbed twin; environment 1 plays the twin's game from its start again."""
+    disturbed, twin = AtariVectorEnv("breakout", 2), WatchedEnv("breakout", 2)
+    actions = np.random.default_rng(0).integers(4, size=(60, 2))
     first = reset_with(disturbed, [5, 6])
     np.testing.assert_array_equal(first, reset_with(twin, [5, 6]))
-    twins = [twin.step(each)[0] for each in actions]
-    life_at_reset = None
+    twins = [twin.step(each) for each in actions]
+    # In the moment that is worst: a life has just been lost, and FIRE would be played.
+    border = 1 + next(step for step, (*_, infos) in enumerate(twins) if infos["life_lost"][1])
     for step in range(60):
-        if step == 30:  # in the middle of the game, with a life lost
-            life_at_reset = int(disturbed._lives[0])
-            again, infos = disturbed.reset(seed=[5, 99], options={"reset_mask": np.array([True, False])})
-            np.testing.assert_array_equal(again[0], first[0])
-            np.testing.assert_array_equal(again[1], twins[step - 1][1])
-            assert infos["lives"].tolist() == [5, int(twin.steps[step - 1][-1]["lives"][1])]
-        mine = actions[step] if step < 30 else np.array([actions[step - 30, 0], actions[step, 1]])
-        observation, _, _, _, infos = disturbed.step(mine)
-        np.testing.assert_array_equal(observation[1], twins[step][1])
-        np.testing.assert_array_equal(observation[0], twins[step % 30][0])
-        assert infos["lives"][1] == twin.steps[step][-1]["lives"][1]
-        assert infos["action"].tolist() == [
-            twin.steps[step % 30][-1]["action"][0],
-            twin.steps[step][-1]["action"][1],
-        ]
-    assert life_at_reset < 5
+        if step == border:
+            again, infos = disturbed.reset(seed=[99, 6], options={"reset_mask": np.array([False, True])})
+            np.testing.assert_array_equal(again[0], twins[step - 1][0][0])
+            np.testing.assert_array_equal(again[1], first[1])
+            assert infos["lives"].tolist() == [twins[step - 1][-1]["lives"][0], 5]
+        theirs = [twins[step], twins[step % border]]
+        observation, _, _, _, infos = disturbed.step(np.array([actions[step, 0], actions[step % border, 1]]))
+        for i, (frames, *_, their_infos) in enumerate(theirs):
+            np.testing.assert_array_equal(observation[i], frames[i])
+            assert [infos[key][i] for key in infos] == [their_infos[key][i] for key in infos]
 
 
 @pytest.mark.parametrize(("name", "fewest"), [("breakout", 1), ("freeway", 0)])
 def test_seeds_give_different_numbers_of_frames_before_the_first_step_at_most_30(name, fewest):
     """FIRE is one of these frames; ale-py draws from 0 to noop_max - 1, so that 30 itself never comes."""
-    env = WatchedEnv(name, 12)
-    reset_with(env, range(12))
+    env = WatchedEnv(name, 6)
+    reset_with(env, range(6))
     frames = env.start_frames
     assert fewest <= frames.min()
     assert frames.max() <= 29
-    assert len(set(frames.tolist())) >= 6
+    assert len(set(frames.tolist())) >= 4
 
 
 def test_seeds_above_31_bits_are_accepted():
@@ -378,20 +372,17 @@ def test_sticky_actions_are_on_only_where_the_name_is_gymnasiums_v5(name, chance
 
 
 def test_sticky_games_repeat_from_their_seed_and_differ_from_those_without():
-    rng = np.random.default_rng(0)
-    actions = rng.integers(6, size=(60, 2))
-    hashes = []
-    for sticky_actions in (0.25, 0.25, 0.0):
-        env = AtariVectorEnv("space_invaders", 2, sticky_actions=sticky_actions)
-        reset_with(env, [0, 1])
-        hashes.append([digest(frames) for frames in zip(*(env.step(each)[0] for each in actions), strict=True)])
-        if len(hashes) == 1:  # once more in the same environment
-            reset_with(env, [0, 1])
-            again = [digest(frames) for frames in zip(*(env.step(each)[0] for each in actions), strict=True)]
-            assert again == hashes[0]
-    assert hashes[0] == hashes[1]
-    assert hashes[0][0] != hashes[2][0]
-    assert hashes[0][1] != hashes[2][1]
+    actions = np.random.default_rng(0).integers(6, size=(60, 1))
+
+    def play(env):
+        reset_with(env, [0])
+        return digest([env.step(each)[0] for each in actions])
+
+    sticky = AtariVectorEnv("space_invaders", 1, sticky_actions=0.25)
+    first = play(sticky)
+    assert play(sticky) == first
+    assert play(AtariVectorEnv("space_invaders", 1, sticky_actions=0.25)) == first
+    assert play(AtariVectorEnv("space_invaders", 1)) != first
 
 
 # Names
@@ -462,21 +453,16 @@ def assert_goes_on_the_same(one, other, choose, vector_steps):
     np.testing.assert_array_equal(one.observation, other.observation)
 
 
-@pytest.mark.parametrize(("name", "sticky_actions"), [("breakout", 0.0), ("breakout", 0.25)])
-def test_games_are_resumed_in_the_middle_with_their_lives_and_their_future(name, sticky_actions):
+def test_games_are_resumed_in_the_middle_with_their_lives_and_their_future():
     def make():
-        return WatchedEnv(name, 3, sticky_actions=sticky_actions)
+        return AtariVectorEnv("breakout", 3, sticky_actions=0.25)
 
     rng = np.random.default_rng(3)
     straight = collector_of(make(), seed=4)
-    lives_lost = 0
-    for _ in range(170):
-        lives_lost += int(straight.step(rng.integers(4, size=3)).transitions.terminated.sum())
+    while not (straight.env._lives < 5).all() or len(set(straight._length.tolist())) < 3:
+        straight.step(rng.integers(4, size=3))
+        assert straight.steps < 3 * 500
     state = copy.deepcopy(straight.state_dict())
-    counts = state["action_counts"]
-    assert lives_lost > 5
-    assert len(set(counts.tolist())) == 3, "the games are of one age: the shorter ones need not wait"
-    assert min(straight.env._lives) < 5
     resumed = collector_of(make(), seed=4)
     assert resumed.load_state_dict(state) is None
     np.testing.assert_array_equal(resumed.observation, straight.observation)

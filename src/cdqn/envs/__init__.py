@@ -4,6 +4,7 @@ from cdqn.envs.factory import (
     EnvLike,
     EnvSpec,
     Kind,
+    atari_game,
     default_preprocessing,
     describe,
     kind_of,
@@ -11,4 +12,14 @@ from cdqn.envs.factory import (
     require_kind,
 )
 
-__all__ = ["EnvLike", "EnvSpec", "Kind", "default_preprocessing", "describe", "kind_of", "make_vec", "require_kind"]
+__all__ = [
+    "EnvLike",
+    "EnvSpec",
+    "Kind",
+    "atari_game",
+    "default_preprocessing",
+    "describe",
+    "kind_of",
+    "make_vec",
+    "require_kind",
+]

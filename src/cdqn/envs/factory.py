@@ -58,7 +58,7 @@ def make_vec(
             raise UnsupportedEnvironmentError(f"{env} opens no window: use --video FILE.gif")
         return AtariVectorEnv(game, num_envs, **(preprocessing or {}))
     if preprocessing:
-        raise ConfigError(f"{', '.join(preprocessing)} only act on Atari games made by their name: drop them")
+        raise ConfigError(f"{', '.join(preprocessing)}: settings of Atari games, made by their name; drop them")
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env):

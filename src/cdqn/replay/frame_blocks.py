@@ -178,7 +178,7 @@ class FrameBlocks:
                 block.references[place] = count
             loaded._alive += block.alive
             loaded._bytes_alive += block.bytes_alive
-            if block.alive == 0 and index < growing:
+            if block.alive == 0:
                 del loaded._blocks[index]
         return loaded
 
@@ -191,7 +191,7 @@ class FrameBlocks:
         block.bytes_alive -= len(frame)
         self._alive -= 1
         self._bytes_alive -= len(frame)
-        if block.alive == 0 and index < self._next_number // BLOCK_FRAMES:
+        if block.alive == 0:
             del self._blocks[index]
 
 

@@ -48,10 +48,11 @@ def render_protocol(content: Mapping[str, Any]) -> Table:
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
+        min_width=72,  # so that the caption has its lines
         title=f"{content['env_id']}, {label} after {content['steps']:,} of {content['budget_steps']:,} steps",
         title_justify="left",
         caption=f"training: mean of the nearest {max(c['training_episodes'] for c in content['candidates'])} episodes"
-        f" · validation, test: mean ± standard error, {content['episodes']} episodes, ε = {content['epsilon']:g}",
+        f"\nvalidation, test: mean ± standard error, {content['episodes']} episodes, ε = {content['epsilon']:g}",
         caption_justify="left",
     )
     for heading in ("candidate\nstep", "training", "validation", "test"):
