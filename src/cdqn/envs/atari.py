@@ -67,7 +67,7 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             maxpool=True,
             stack_num=FRAME_STACK,
             frameskip=ACTION_REPEAT,
-            noop_max=NOOP_MAX,
+            noop_max=NOOP_MAX + 1,  # ale-py draws fewer than this, FIRE included where the game has it
             use_fire_reset=True,
             repeat_action_probability=sticky_actions,
             # Never reached, we count ourselves: at its own limit the last frame would be missing.
