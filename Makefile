@@ -38,6 +38,8 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/replay_scaling.py
 	$(BIN)/python benchmarks/update_speed.py
 	$(BIN)/python benchmarks/speed_vs_sb3.py
+	$(BIN)/python benchmarks/atari_speed.py
+	$(BIN)/python benchmarks/frame_replay.py --fifo 50000 --random 10000
 
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
@@ -52,7 +54,7 @@ $(VENV)/installed-dev: $(VENV)/installed
 	touch $@
 
 $(VENV)/installed-bench: $(VENV)/installed-dev
-	$(INSTALL) --editable ".[sb3]"
+	$(INSTALL) --editable ".[bench]"
 	touch $@
 
 clean:

@@ -154,7 +154,9 @@ class Evaluate:
             print(json.dumps(evaluation_row(agent.steps, result)))
         else:
             label = LABELS[agent.config.algorithm]
-            console.print(f"{agent.env_id}, {label} after {agent.steps:,} steps: return {result}", soft_wrap=True)
+            sticky = agent.config.sticky_actions
+            played = agent.env_id if sticky is None else f"{agent.env_id}, sticky actions {sticky:g}"
+            console.print(f"{played}, {label} after {agent.steps:,} steps: return {result}", soft_wrap=True)
         return 0
 
     def _protocol(self) -> int:

@@ -71,6 +71,7 @@ def run_protocol(
     test = play(winner, test_seed)
     content: dict[str, Any] = {
         "env_id": env_id,
+        "sticky_actions": agent.config.sticky_actions,
         "algorithm": config.algorithm,
         "seed": config.seed,
         "steps": newest_step(run),

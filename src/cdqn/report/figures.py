@@ -64,7 +64,7 @@ def draw_learning_curve(run: Run) -> Figure:
     figure = _figure(width=8.0, height=8.0)
     return_axes, loss_axes, q_axes = figure.subplots(3, 1, sharex=True)
     appearance = ALGORITHMS[run.algorithm]
-    figure.suptitle(f"{run.env_id} · {appearance.label} · seed {run.seed}", fontsize=13, color=_INK)
+    figure.suptitle(f"{run.env_label} · {appearance.label} · seed {run.seed}", fontsize=13, color=_INK)
     _draw_returns(return_axes, run, appearance.colour)
     _draw_loss(loss_axes, run, appearance.colour)
     _draw_q(q_axes, run, appearance.colour)
@@ -84,14 +84,14 @@ def draw_comparison(runs: Iterable[Run], rng: np.random.Generator | None = None)
         raise ConfigError("no runs to compare: give at least one")
     bounded = any(run.q_over_bound()[0].size for group in groups.values() for run in group)
     histories = {algorithm: _histories(group, bounded) for algorithm, group in groups.items()}
-    env_id = next(iter(groups.values()))[0].env_id
+    env_label = next(iter(groups.values()))[0].env_label
     return _draw_panels(
         histories,
         bound=1.0 if bounded else None,
         bound_text=_BOUND_TEXT,
         return_label="training return",
         q_label="mean max Q(s′) / bound" if bounded else "mean max Q(s′)",
-        title=env_id,
+        title=env_label,
         x_label="steps",
         rng=rng,
         seeds={algorithm: len(group) for algorithm, group in groups.items()},

@@ -30,6 +30,12 @@ class Run:
         return str(self.config["env_id"])
 
     @property
+    def env_label(self) -> str:
+        """The environment as a result should name it: for Atari with its sticky actions."""
+        sticky = self.config.get("sticky_actions")
+        return self.env_id if sticky is None else f"{self.env_id}, sticky actions {sticky:g}"
+
+    @property
     def algorithm(self) -> str:
         return str(self.config["algorithm"])
 
