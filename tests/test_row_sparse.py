@@ -19,7 +19,7 @@ def network() -> DuelingCNN:
 
 
 def gradients(network: DuelingCNN, rows_zero: list[int], sparse: bool) -> tuple[torch.Tensor, list[torch.Tensor]]:
-    network.row_sparse = sparse
+    network.fast = sparse
     network.zero_grad()
     generator = torch.Generator().manual_seed(1)
     observation = torch.randint(0, 256, (6, *SHAPE), dtype=torch.uint8, generator=generator)
@@ -34,7 +34,7 @@ def gradients(network: DuelingCNN, rows_zero: list[int], sparse: bool) -> tuple[
 def test_gradients_equal_those_of_the_dense_pass(network, rows_zero):
     q_dense, dense = gradients(network, rows_zero, sparse=False)
     q_sparse, sparse = gradients(network, rows_zero, sparse=True)
-    torch.testing.assert_close(q_sparse, q_dense, rtol=0, atol=0)
+    torch.testing.assert_close(q_sparse, q_dense, rtol=1e-12, atol=1e-12)
     for (name, _), expected, found in zip(network.named_parameters(), dense, sparse, strict=True):
         torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-12, msg=name)
 
@@ -60,3 +60,28 @@ def test_a_row_of_nan_is_not_left_out():
 
 def test_all_rows_are_taken_without_a_copy():
     assert rows_with_gradient(torch.ones(3, 2)) is None
+
+
+@pytest.mark.parametrize("size", [(105, 80), (84, 84), (52, 40), (37, 43)])
+def test_first_convolution_over_blocks_is_the_strided_one_of_the_paper(size):
+    torch.manual_seed(0)
+    network = DuelingCNN((4, *size), 3, width=16, channels=(4, 6, 5)).double()
+    observation = torch.randint(0, 256, (3, 4, *size), dtype=torch.uint8)
+    weight = torch.randn(3, 3, dtype=torch.float64)
+
+    def plainly(x):
+        x = x.double() / 255
+        for convolution in network.convolutions:
+            x = torch.relu(convolution(x))
+        return network.head(x.flatten(1))
+
+    results = []
+    for forward in (network, plainly):
+        network.zero_grad()
+        q = forward(observation)
+        (q * weight).sum().backward()
+        results.append((q.detach(), [parameter.grad.clone() for parameter in network.parameters()]))
+    (q, gradients), (expected_q, expected) = results
+    torch.testing.assert_close(q, expected_q, rtol=1e-12, atol=1e-12)
+    for (name, _), found, wanted in zip(network.named_parameters(), gradients, expected, strict=True):
+        torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-12, msg=name)

@@ -110,7 +110,7 @@ class Learner:
     def _set_backend(self, backend: Backend) -> None:
         self.backend = backend if compiler_found() else "eager"
         if isinstance(self.network, DuelingCNN):
-            self.network.row_sparse = self.backend == "eager"  # a program's shapes must not depend on the data
+            self.network.fast = self.backend == "eager"  # a program's shapes must not depend on the data
 
     def update(self, batch: Batch) -> UpdateResult:
         """One step of Adam on the loss of the algorithm; every `target_period_updates`-th also moves θ̃."""

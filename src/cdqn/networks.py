@@ -7,12 +7,12 @@ The dueling head (Wang et al. 2016) is Q = V + A − mean A.
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import cast
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from cdqn.row_sparse import ConvolutionalBody
 
@@ -121,6 +121,8 @@ class DuelingCNN(nn.Module):
 
     KERNELS = ((8, 4, 2), (4, 2, 0), (3, 1, 0))
     """Size, stride and padding of each convolution."""
+    BLOCK_STRIDES = (1, 2, 1)
+    """Strides when the first is done over blocks of pixels."""
 
     def __init__(
         self,
@@ -132,33 +134,62 @@ class DuelingCNN(nn.Module):
     ) -> None:
         super().__init__()
         inputs, height, width_pixels = observation_shape
-        self.row_sparse = True
-        """Leave rows without a gradient out of the backward pass; off where shapes must not depend on data."""
+        self.fast = True
+        """On a CPU leave rows without a gradient out of the backward pass: shapes then depend on the data."""
         self.convolutions = nn.ModuleList(
             nn.Conv2d(a, b, kernel, stride, padding)
             for (a, b), (kernel, stride, padding) in zip(
                 itertools.pairwise((inputs, *channels)), self.KERNELS, strict=True
             )
         )
-        with torch.no_grad():
-            features = self._features(torch.zeros(1, inputs, height, width_pixels)).shape[1]
+        features = channels[-1] * math.prod(feature_size(n, self.KERNELS) for n in (height, width_pixels))
         self.head = Head(features, num_actions, width, dueling)
         he_initialize(self)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, observation: Tensor) -> Tensor:
-        scaled = observation.to(self.head.advantage.weight.dtype, memory_format=torch.channels_last) / 255
-        if not (self.row_sparse and scaled.device.type == "cpu"):
-            return cast(Tensor, self.head(self._features(scaled)))
-        layers = [*self.convolutions, self.head.hidden]
-        parameters = [parameter for layer in layers for parameter in (layer.weight, layer.bias)]
-        hidden = ConvolutionalBody.apply(self.KERNELS, scaled, *parameters)  # type: ignore[no-untyped-call]
-        return self.head.streams(hidden)
-
-    def _features(self, x: Tensor) -> Tensor:
+        if self.fast and observation.device.type == "cpu":
+            return self.head.streams(self._fast_hidden(observation))
+        x = observation.to(self.head.advantage.weight.dtype, memory_format=torch.channels_last) / 255
         for convolution in self.convolutions:
             x = torch.relu(convolution(x))
-        return x.flatten(1)
+        q_BA: Tensor = self.head(x.flatten(1))
+        return q_BA
+
+    def _fast_hidden(self, observation: Tensor) -> Tensor:
+        """The hidden layer; the first convolution as one of 2×2 over blocks of 4×4 pixels: the same sums, faster."""
+        size, stride, padding = self.KERNELS[0]
+        blocks = pixel_blocks(observation, stride, size, padding)
+        scaled = blocks.to(self.head.advantage.weight.dtype).div_(255)
+        first, *others = self.convolutions
+        assert isinstance(first, nn.Conv2d)
+        assert first.bias is not None
+        parameters = [block_weight(first.weight, stride), first.bias]
+        for layer in (*others, self.head.hidden):
+            parameters += [layer.weight, layer.bias]
+        hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, scaled, *parameters)  # type: ignore[no-untyped-call]
+        return hidden
+
+
+def pixel_blocks(frames: Tensor, block: int, size: int, padding: int) -> Tensor:
+    """Bytes of shape (B, C, H, W) as (B, C·block², H′, W′), channels last: each block of pixels becomes one.
+
+    H′ and W′ are what a convolution of `size` = 2·block, stride `block` and that zero padding looks at. Four bytes in a
+    row are moved as one number: blocks of 4.
+    """
+    batch, channels, height, width = frames.shape
+    rows, columns = ((n + 2 * padding - size) // block + 2 for n in (height, width))
+    right, below = block * columns - width - padding, block * rows - height - padding
+    padded = pad(frames, (padding, right, padding, below)).contiguous().view(torch.int32)
+    blocks = padded.view(batch, channels, rows, block, columns).permute(0, 2, 4, 1, 3).contiguous()
+    return blocks.view(torch.uint8).view(batch, rows, columns, -1).permute(0, 3, 1, 2)
+
+
+def block_weight(weight: Tensor, block: int) -> Tensor:
+    """The weight of a convolution of size 2·block and stride `block`, for `pixel_blocks`: size 2, stride 1."""
+    outputs, channels, *_ = weight.shape
+    split = weight.reshape(outputs, channels, 2, block, 2, block).permute(0, 2, 4, 1, 3, 5)
+    return split.reshape(outputs, 2, 2, -1).permute(0, 3, 1, 2)
 
 
 class MinAtarCNN(nn.Module):
@@ -185,6 +216,13 @@ class MinAtarCNN(nn.Module):
         channels_first = observation.to(self.head.advantage.weight.dtype).permute(0, 3, 1, 2)
         q_BA: Tensor = self.head(torch.relu(self.convolution(channels_first)).flatten(1))
         return q_BA
+
+
+def feature_size(pixels: int, kernels: Sequence[tuple[int, int, int]]) -> int:
+    """Height or width after convolutions of these sizes, strides and paddings."""
+    for size, stride, padding in kernels:
+        pixels = (pixels + 2 * padding - size) // stride + 1
+    return pixels
 
 
 def parameter_count(module: nn.Module) -> int:

@@ -12,9 +12,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, linear
 
-Kernel = tuple[int, int, int]
-"""Size, stride, padding."""
-
 
 def rows_with_gradient(gradient: Tensor) -> Tensor | None:
     """The rows that are not zero everywhere; None when that is all of them. A NaN is not zero."""
@@ -26,22 +23,22 @@ class ConvolutionalBody(torch.autograd.Function):
     """Convolutions, each with ReLU, and one hidden layer with ReLU. The input gets no gradient."""
 
     @staticmethod
-    def forward(ctx: Any, kernels: Sequence[Kernel], x: Tensor, *parameters: Tensor) -> Tensor:
-        """`parameters`: weight and bias of each convolution, then of the hidden layer."""
+    def forward(ctx: Any, strides: Sequence[int], x: Tensor, *parameters: Tensor) -> Tensor:
+        """`parameters`: weight and bias of each convolution, then of the hidden layer; there is no padding."""
         weights, biases = parameters[::2], parameters[1::2]
         outputs = [x]
-        for (_, stride, padding), weight, bias in zip(kernels, weights[:-1], biases[:-1], strict=True):
-            outputs.append(conv2d(outputs[-1], weight, bias, stride, padding).relu_())
+        for stride, weight, bias in zip(strides, weights[:-1], biases[:-1], strict=True):
+            outputs.append(conv2d(outputs[-1], weight, bias, stride).relu_())
         features = outputs[-1].flatten(1)
         hidden = linear(features, weights[-1], biases[-1]).relu_()
-        ctx.kernels = kernels
+        ctx.strides = strides
         ctx.save_for_backward(hidden, features, *outputs, *weights)
         return hidden
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         """R is the number of rows that have a gradient."""
-        depth = len(ctx.kernels)
+        depth = len(ctx.strides)
         hidden, features, *rest = ctx.saved_tensors
         outputs, weights = rest[: depth + 1], rest[depth + 1 :]
         rows = rows_with_gradient(gradient)
@@ -52,14 +49,13 @@ class ConvolutionalBody(torch.autograd.Function):
         gradients: list[Tensor | None] = [gradient_R.t() @ features, gradient_R.sum(0)]
         gradient_R = (gradient_R @ weights[-1]).view_as(outputs[-1])
         for layer in reversed(range(depth)):
-            _, stride, padding = ctx.kernels[layer]
             gradient_R, *of_parameters = torch.ops.aten.convolution_backward(
                 _through_relu(gradient_R, outputs[layer + 1]),
                 outputs[layer],
                 weights[layer],
                 [len(weights[layer])],
-                [stride, stride],
-                [padding, padding],
+                [ctx.strides[layer]] * 2,
+                [0, 0],
                 [1, 1],
                 False,
                 [0, 0],

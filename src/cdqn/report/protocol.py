@@ -45,7 +45,7 @@ def render_protocol(content: Mapping[str, Any]) -> Table:
     """The result of one run for a terminal of 80 columns."""
     label = ALGORITHMS[content["algorithm"]].label
     sticky = content["sticky_actions"]
-    played = "" if sticky is None else f", sticky actions {sticky:g}"
+    played = f"ε = {content['epsilon']:g}" + ("" if sticky is None else f", sticky actions {sticky:g}")
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
@@ -54,7 +54,7 @@ def render_protocol(content: Mapping[str, Any]) -> Table:
         title=f"{content['env_id']}, {label} after {content['steps']:,} of {content['budget_steps']:,} steps",
         title_justify="left",
         caption=f"training: mean of the nearest {max(c['training_episodes'] for c in content['candidates'])} episodes"
-        f"\nvalidation, test: mean ± standard error, {content['episodes']} episodes, ε = {content['epsilon']:g}{played}",
+        f"\nvalidation, test: mean ± standard error, {content['episodes']} episodes, {played}",
         caption_justify="left",
     )
     for heading in ("candidate\nstep", "training", "validation", "test"):
