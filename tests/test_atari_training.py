@@ -13,10 +13,10 @@ import cdqn
 from cdqn.cli import main
 from cdqn.envs import make_vec
 from cdqn.errors import ConfigError
+from cdqn.memory import memory_estimate
 from cdqn.metrics import Calibrated
 from cdqn.replay import Prefetcher, PrioritizedReplay
 from cdqn.replay.frames import FrameStore
-from cdqn.trainer import memory_estimate
 
 TINY = {
     "preset": "paper-5.1",
@@ -102,7 +102,7 @@ def test_automatic_discount_is_found_at_the_end_of_the_warmup_and_saved(tmp_path
     agent = cdqn.CDQN("SpaceInvaders", **settings)
     events = []
     agent.learn(1_100, events.append)
-    assert agent.trainer.learner.gamma is None
+    assert agent.trainer.calibrator.gamma is None
     agent.save(tmp_path / "before")
     agent.learn(300, events.append)
     (found,) = [event for event in events if isinstance(event, Calibrated)]
@@ -114,7 +114,7 @@ def test_automatic_discount_is_found_at_the_end_of_the_warmup_and_saved(tmp_path
     resumed = cdqn.load(tmp_path / "before").learn(300)
     np.testing.assert_array_equal(resumed.weights, agent.weights)
     agent.save(tmp_path / "after")
-    assert cdqn.load(tmp_path / "after").trainer.calibration == agent.trainer.calibration
+    assert cdqn.load(tmp_path / "after").trainer.calibrator.found == agent.trainer.calibrator.found
 
 
 def test_learner_sees_normalised_rewards_while_the_memory_keeps_raw_ones():
@@ -125,7 +125,7 @@ def test_learner_sees_normalised_rewards_while_the_memory_keeps_raw_ones():
     update = trainer.learner.update
     trainer.learner.update = lambda batch: batches.append(batch) or update(batch)
     agent.learn(40)
-    found, gamma = trainer.calibration, trainer.learner.gamma
+    found, gamma = trainer.calibrator.found, trainer.learner.gamma
     for batch in batches:
         raw = trainer.replay.read(batch.slots, batch.weight)
         assert set(raw.reward.tolist()) <= {0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 200.0}

@@ -253,6 +253,46 @@ class Demo:
         return 0
 
 
+@dataclass
+class Reproduce:
+    """Do figures of the paper again: data, pictures, and a verdict on what the paper says of them."""
+
+    figures: Positional[list[str]]
+    """Which ones: fig1 fig2 fig3 conditioning, or all."""
+    scale: Literal["smoke", "laptop", "paper"] = "laptop"
+    """smoke: does it run (seconds); laptop: shorter (a minute); paper: as published."""
+    seed: int = 0
+    """Seed of the runs."""
+    jobs: int | None = None
+    """Runs at a time; default: one for each core."""
+    out: Path = Path("runs/reproduce")
+    """Where data and pictures go."""
+
+    def run(self) -> int:
+        from cdqn.checkpoint import writing
+        from cdqn.console import CountDisplay
+        from cdqn.experiments import reproduce
+        from cdqn.report.reproduction import render_claims, write_claims, write_rows
+
+        names = list(reproduce.FIGURES) if self.figures == ["all"] else list(dict.fromkeys(self.figures))
+        reproduce.check(names)
+        with writing(self.out):
+            self.out.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            with CountDisplay(f"{name}, {self.scale}", 1, console) as display:
+                result = reproduce.run(name, self.scale, self.seed, self.jobs, self.out, on_progress=display.set)
+            files = [self.out / f"{name}{ending}" for ending in (".csv", "_claims.csv", ".png", ".pdf")]
+            with writing(self.out):
+                write_rows(files[0], result.rows)
+                write_claims(files[1], result)
+                for picture in files[2:]:
+                    reproduce.draw(result, picture)
+            console.print(render_claims(result))
+            for path in files:
+                console.print(f"wrote {path}", soft_wrap=True)
+        return 0
+
+
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,
     "compare": Compare,
@@ -261,6 +301,7 @@ COMMANDS: dict[str, type[Any]] = {
     "play": Play,
     "list": List,
     "demo": Demo,
+    "reproduce": Reproduce,
 }
 
 
@@ -339,7 +380,7 @@ def _flag(arguments: Sequence[str], flag: str) -> Any:
 
 def _announce(agent: Any, preset: str | None) -> None:
     """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
-    from cdqn.trainer import memory_estimate
+    from cdqn.memory import memory_estimate
 
     if agent.spec.kind == "atari":
         config = agent.config

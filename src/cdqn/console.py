@@ -83,8 +83,11 @@ class TrainingDisplay(_Display):
         elif row["kind"] == "warning":
             self._warn(f"step {row['step']:,}: {row['message']}")
         elif row["kind"] == "evaluation":
-            text = f"step {row['step']:,}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
-            self._console.print(f"{text} ({row['episodes']} episodes)", soft_wrap=True)
+            error = f" ± {row['stderr']:.3g}" if row["episodes"] > 1 else ""
+            text = f"step {row['step']:,}: greedy return {row['mean']:.5g}{error} (episodes: {row['episodes']})"
+            self._console.print(text, soft_wrap=True)
+        elif row["kind"] == "calibration":
+            self._console.print(f"step {row['step']:,}: {row['note']}", soft_wrap=True, highlight=False)
 
 
 class CountDisplay(_Display):

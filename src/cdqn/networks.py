@@ -163,9 +163,9 @@ class DuelingCNN(nn.Module):
         scaled = blocks.to(self.head.advantage.weight.dtype).div_(255)
         first, *others = self.convolutions
         assert isinstance(first, nn.Conv2d)
-        assert first.bias is not None
-        parameters = [block_weight(first.weight, stride), first.bias]
+        parameters: list[Tensor | None] = [block_weight(first.weight, stride), first.bias]
         for layer in (*others, self.head.hidden):
+            assert isinstance(layer, nn.Conv2d | nn.Linear)
             parameters += [layer.weight, layer.bias]
         hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, scaled, *parameters)  # type: ignore[no-untyped-call]
         return hidden

@@ -16,21 +16,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import psutil
 import torch
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from cdqn.actor import Actor
-from cdqn.calibration import Calibration, RewardRecord, calibrate, normalized_reward
+from cdqn.calibrator import Calibrator
 from cdqn.collector import Collector
 from cdqn.config import LABELS, Config
 from cdqn.envs import EnvSpec
-from cdqn.errors import ConfigError, NonFiniteError
+from cdqn.errors import NonFiniteError
 from cdqn.learner import Learner, choose_device
-from cdqn.metrics import Calibrated, DivergenceWatch, Event, Progress, Tally, Warned, value_bound
+from cdqn.memory import make_replay
+from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned
 from cdqn.networks import make_network
-from cdqn.replay import ArrayStore, Batch, Prefetcher, PrioritizedReplay, Store, Transitions, UniformReplay
+from cdqn.replay import Prefetcher
 from cdqn.schedules import epsilon_greedy, importance_exponent, linear
 
 
@@ -52,8 +51,7 @@ class Trainer:
         self.replay = make_replay(spec, config, replay_rng)
         self._prefetcher = Prefetcher(self.replay) if spec.kind == "atari" else None
         self.collector = Collector(env, spec, config.seed, config.reward_clip)
-        self.calibration: Calibration | None = None
-        self._rewards = RewardRecord(env.num_envs) if config.horizon_multiplier else None
+        self.calibrator = Calibrator(env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier)
         self.tally = Tally()
         self.watch = DivergenceWatch()
         self._stop_requested = False
@@ -80,11 +78,9 @@ class Trainer:
         clock, clock_step = time.perf_counter(), self.steps
         while self.steps < until_step and not self._stop_requested:
             step_before = self.steps
-            calibrated: list[Event] = []
             actions = self.actor.act(self.collector.observation, self.epsilon(), self._rng)
             transitions, episodes, ended = self.collector.step(actions)
-            if self._rewards is not None and (found := self._calibrate(transitions, ended)):
-                calibrated = [found]
+            calibrated = self.calibrator.observe(self.steps, transitions, ended)
             if self._prefetcher is not None:
                 self._learn()  # first: what has been drawn must not be overwritten before
             self.replay.add(transitions)
@@ -95,7 +91,8 @@ class Trainer:
                 self._learn()
             elif self._updates_due(self.steps + len(actions)) > self.learner.updates:
                 self._prefetcher.request(self.config.batch_size, self.beta())
-            yield from calibrated
+            if calibrated:
+                yield calibrated
             yield from episodes
             period = self.config.log_period_steps
             if self.steps // period > step_before // period:
@@ -138,8 +135,7 @@ class Trainer:
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
             "collector": self.collector.state_dict(),
-            "calibration": None if self.calibration is None else self.calibration._asdict(),
-            "rewards": None if self._rewards is None else self._rewards.state_dict(),
+            "calibrator": self.calibrator.state_dict(),
             "tally": self.tally.state_dict(),
             "diverging": self.watch.diverging,
             "rng": self._rng.bit_generator.state,
@@ -152,17 +148,13 @@ class Trainer:
         self.replay.load_state_dict(state["replay"])
         if self._prefetcher is not None:
             self._prefetcher.load_state_dict(state["drawn"])
-        if state["rewards"] is not None and self._rewards is not None:
-            self._rewards.load_state_dict(state["rewards"])
-        if state["calibration"] is not None:
-            self._take(Calibration(**state["calibration"]))
-            self._rewards = None
+        self.calibrator.load_state_dict(state["calibrator"])
         self.tally.load_state_dict(state["tally"])
         self.watch.diverging = bool(state["diverging"])
         self._rng.bit_generator.state = state["rng"]
         notice = self.collector.load_state_dict(state["collector"])
-        if notice and self._rewards is not None:
-            self._rewards.drop_open()
+        if notice:
+            self.calibrator.restart()
         return notice
 
     def _budget(self) -> int:
@@ -179,12 +171,13 @@ class Trainer:
         if self.learner.updates >= due or len(self.replay) < config.batch_size:
             return
         beta = self.beta()
+        self.learner.gamma = self.calibrator.gamma
         self.learner.learning_rate = self.learning_rate()
         while self.learner.updates < due:
             batch = self._prefetcher.take() if self._prefetcher is not None else None
             if batch is None:
                 batch = self.replay.sample(config.batch_size, beta)
-            result = self.learner.update(self._normalized(batch))
+            result = self.learner.update(self.calibrator.normalized(batch))
             try:
                 self.replay.update_priorities(batch.slots, result.td_error_abs)
             except NonFiniteError as error:
@@ -203,102 +196,14 @@ class Trainer:
             update=self.learner.updates,
             episodes=self.tally.episodes,
             return_mean=self.tally.return_mean(),
-            q_bound=self._q_bound(),
+            q_bound=self.calibrator.q_bound(self.tally.reward_abs_max),
             epsilon=self.epsilon(),
             beta=self.beta() if self.config.replay == "prioritized" else None,
             steps_per_second=steps_per_second,
             **means,
         )
 
-    def _calibrate(self, transitions: Transitions, ended: NDArray[np.bool_]) -> Calibrated | None:
-        """Record the rewards of the warm-up; at its end find γ, μ and σ (App. E.3), and say so."""
-        assert self._rewards is not None
-        assert self.config.horizon_multiplier is not None
-        real_N, reward_N, life_N, game_N = self._by_environment(transitions, ended)
-        self._rewards.add(reward_N, life_N, game_N, real_N)
-        if self.steps < self.config.warmup_steps:
-            return None
-        self._take(calibrate(self._rewards, self.config.horizon_multiplier))
-        self._rewards = None
-        assert self.calibration is not None
-        return Calibrated(self.steps, **self.calibration._asdict())
-
-    def _by_environment(self, transitions: Transitions, ended: NDArray[np.bool_]) -> tuple[NDArray[Any], ...]:
-        """One entry for each environment: is there a transition, its reward, ends it a life, ends it a game."""
-        columns = (np.ones_like(ended), transitions.reward, transitions.terminated | ended, ended)
-        spread = [np.zeros(self.collector.env.num_envs, column.dtype) for column in columns]
-        for whole, column in zip(spread, columns, strict=True):
-            whole[transitions.stream] = column
-        return tuple(spread)
-
-    def _take(self, calibration: Calibration) -> None:
-        self.calibration = calibration
-        self.learner.gamma = calibration.gamma
-
-    def _normalized(self, batch: Batch) -> Batch:
-        """r̂ in the place of r, where Q is normalised: rewards stay raw in memory."""
-        if self.calibration is None:
-            return batch
-        gamma, normalization = self.calibration.gamma, self.calibration.normalization
-        return batch._replace(reward=normalized_reward(batch.reward, batch.terminated, gamma, normalization))
-
-    def _q_bound(self) -> float | None:
-        """The largest |Q| that can be right, in the units the network learns."""
-        if self.learner.gamma is None:
-            return None
-        bound = value_bound(self.tally.reward_abs_max, self.learner.gamma)
-        if bound is None or self.calibration is None:
-            return bound
-        return (bound + abs(self.calibration.mean)) / self.calibration.scale
-
     def _advise(self, warning: Warned) -> Warned:
         if self.config.algorithm == "dqn":
             return Warned(warning.step, f"{warning.message}; algorithm cdqn is the convergent one")
         return Warned(warning.step, f"{warning.message}; lower learning_rate or raise batch_size")
-
-
-def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> UniformReplay:
-    """The memory a (resolved) configuration asks for."""
-    store = _make_store(spec, config)
-    common: dict[str, Any] = {
-        "rng": rng,
-        "eviction": config.eviction,
-        "discard_fraction": config.discard_fraction,
-    }
-    if config.replay == "uniform":
-        return UniformReplay(store, **common)
-    # A setting that cannot act is None in a resolved configuration, and then the default is as good as any.
-    priorities = {
-        "alpha": config.alpha,
-        "priority_epsilon": config.priority_epsilon,
-        "floor_divisor": config.floor_divisor,
-        "initial_priority": config.initial_priority,
-        "raise_predecessor": config.raise_predecessor,
-        "scheme": config.priority_scheme,
-    }
-    given: dict[str, Any] = {name: value for name, value in priorities.items() if value is not None}
-    return PrioritizedReplay(store, **common, **given)
-
-
-def memory_estimate(spec: EnvSpec, config: Config) -> int:
-    """Bytes that the replay memory will take, when the budget is spent, as far as can be told beforehand."""
-    rows = min(config.memory_size, config.steps)
-    if spec.kind == "atari":
-        from cdqn.replay.frames import estimated_bytes
-
-        return estimated_bytes(rows, spec.observation_shape, config.eviction)
-    return rows * ArrayStore(1, spec.observation_shape, spec.observation_dtype).nbytes
-
-
-def _make_store(spec: EnvSpec, config: Config) -> Store:
-    needed, available = memory_estimate(spec, config), psutil.virtual_memory().available
-    if needed > available:
-        raise ConfigError(
-            f"memory_size {config.memory_size:,} with observations of shape {spec.observation_shape} needs about "
-            f"{needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB of memory are available: lower memory_size"
-        )
-    if spec.kind == "atari":
-        from cdqn.replay.frames import FrameStore  # needs an optional package
-
-        return FrameStore(config.memory_size, spec.observation_shape, config.eviction)
-    return ArrayStore(config.memory_size, spec.observation_shape, spec.observation_dtype)

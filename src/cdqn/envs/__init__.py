@@ -1,5 +1,7 @@
 """Environments: `make_vec` is the only factory, and what it returns has been checked."""
 
+import gymnasium
+
 from cdqn.envs.factory import (
     EnvLike,
     EnvSpec,
@@ -23,3 +25,6 @@ __all__ = [
     "make_vec",
     "require_kind",
 ]
+
+# By name: the module is imported when the environment is made.
+gymnasium.register("cdqn/WetChicken-v0", "cdqn.envs.wet_chicken:WetChickenEnv", max_episode_steps=300)

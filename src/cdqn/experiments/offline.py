@@ -20,11 +20,11 @@ from cdqn.envs import EnvSpec, describe, make_vec
 from cdqn.errors import ConfigError, NonFiniteError
 from cdqn.evaluation import evaluate
 from cdqn.learner import Learner
+from cdqn.memory import make_replay
 from cdqn.metrics import Tally
 from cdqn.networks import make_network
 from cdqn.replay import Transitions, UniformReplay
 from cdqn.schedules import importance_exponent
-from cdqn.trainer import make_replay
 
 COLLECTING_ENVS = 4
 EVALUATION_ENVS = 10

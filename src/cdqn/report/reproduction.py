@@ -5,6 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.table import Table
 
 
@@ -44,9 +46,30 @@ class Reproduction(NamedTuple):
 def write_rows(path: Path, rows: Iterable[Row]) -> None:
     """The data as CSV, a column for each field."""
     with open(path, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Row._fields)
-        writer.writerows((*row[:4], f"{row.value:.8g}", f"{row.stderr:.4g}") for row in rows)
+        for row in rows:
+            numbers = (f"{row.value:.8g}", f"{row.stderr:.4g}")
+            writer.writerow((row.algorithm, row.setting, f"{row.step:.10g}", row.quantity, *numbers))
+
+
+def write_claims(path: Path, reproduction: Reproduction) -> None:
+    """The claims as CSV, a column for each field; the verdict is True, False, or empty where none is given."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(Claim._fields)
+        writer.writerows((*claim[:3], "" if claim.holds is None else claim.holds) for claim in reproduction.claims)
+
+
+def select(
+    reproduction: Reproduction, algorithm: str, setting: str, quantity: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """One curve of the data: steps, means, standard errors; empty where there is none."""
+    rows = [
+        row for row in reproduction.rows if (row.algorithm, row.setting, row.quantity) == (algorithm, setting, quantity)
+    ]
+    step_T, value_T, stderr_T = np.array([(row.step, row.value, row.stderr) for row in rows]).reshape(-1, 3).T
+    return step_T, value_T, stderr_T
 
 
 def render_claims(reproduction: Reproduction) -> Table:
@@ -54,6 +77,8 @@ def render_claims(reproduction: Reproduction) -> Table:
     table = Table(title=f"{reproduction.name}: {reproduction.about}", title_justify="left")
     for column in ("claim", "paper", "here", ""):
         table.add_column(column, overflow="fold")
+    if any("±" in claim.found for claim in reproduction.claims):
+        table.caption = "±: standard error over runs"
     for claim in reproduction.claims:
         verdict = "reported" if claim.holds is None else "[green]holds[/]" if claim.holds else "[red]does not hold[/]"
         table.add_row(claim.text, claim.expected, claim.found, verdict)

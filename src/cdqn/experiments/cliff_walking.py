@@ -1,0 +1,283 @@
+"""Figures 1, 2 and 3: how the residual gradient learns beside Q-table learning, and the paper's sentences about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cdqn.errors import ConfigError
+from cdqn.experiments.cliff_runs import (
+    DISTANCE,
+    MIN_Q,
+    MSBE,
+    RETURN,
+    TARGET_PERIOD,
+    Curves,
+    OnlineTask,
+    OnProgress,
+    PairTask,
+    Time,
+    first_below,
+    learning_time,
+    rows,
+    run_all,
+)
+from cdqn.report.authors import authors_curves
+from cdqn.report.reproduction import Claim, Reproduction
+
+SMALL, DOUBLED = (10, 0.9), (20, 0.95)
+"""Width and γ of the two systems of figure 1."""
+PAPER_RUNS, PAPER_TRIALS = 10, 100
+"""Of figures 1 and 2, and of figure 3. With fewer, nothing is held against the authors' curves."""
+WITHIN = 0.15
+"""A learning time is the authors' if it is no further from it than this."""
+WITHIN_FACTOR = 1.5
+"""The paper's predictions of a growth are approximate; this is what that is taken to mean."""
+
+# Updates of RG at each γ of figure 2. At 0.9 and 0.99 as the authors; the others are for the exponent.
+_RG_UPDATES = {0.9: 400_000, 0.95: 1_500_000, 0.98: 4_000_000, 0.99: 7_000_000, 0.995: 12_000_000, 0.999: 50_000_000}
+_NAMES = {MSBE: "MSBE", DISTANCE: "|Q−Q*|²"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of the published experiments a scale does."""
+
+    runs: int
+    """Of figures 1 and 2."""
+    discounts: tuple[float, ...]
+    """Of figure 2, besides 1."""
+    unconverged_updates: int
+    """Of RG with γ = 1."""
+    trials: int
+    """Runs of figure 3."""
+    trial_steps: int
+
+
+SIZES = {
+    "smoke": Size(2, (0.9, 0.95), unconverged_updates=100_000, trials=20, trial_steps=10_000),
+    "laptop": Size(10, (0.9, 0.95, 0.98, 0.99), unconverged_updates=1_000_000, trials=100, trial_steps=10_000),
+    "paper": Size(10, tuple(_RG_UPDATES), unconverged_updates=10_000_000, trials=100, trial_steps=100_000),
+}
+
+
+def fig1(
+    scale: str = "paper",
+    seed: int = 0,
+    jobs: int | None = None,
+    out: Path | None = None,
+    on_progress: OnProgress | None = None,
+) -> Reproduction:
+    """RG is slower than Q-table learning, and the more so on the doubled system. Nothing is kept in `out`."""
+    size = size_of(scale)
+    updates = {"Q-table": (10_000, 30_000), "RG": (400_000, 6_000_000), "C-DQN": (40_000, 100_000)}
+    tasks = [
+        PairTask(algorithm, *system, n)
+        for algorithm, budgets in updates.items()
+        for system, n in zip((SMALL, DOUBLED), budgets, strict=True)
+    ]
+    curves = run_all(tasks, size.runs, (seed, 1), jobs, on_progress)
+    data = [
+        row
+        for task, curve in zip(tasks, curves, strict=True)
+        for row in rows(task, f"width {task.width}", curve, (MSBE, DISTANCE))
+    ]
+    named = {(task.algorithm, task.width): curve for task, curve in zip(tasks, curves, strict=True)}
+    return Reproduction("fig1", _about(size.runs, seed, scale), data, fig1_claims(named, seed))
+
+
+def fig2(
+    scale: str = "paper",
+    seed: int = 0,
+    jobs: int | None = None,
+    out: Path | None = None,
+    on_progress: OnProgress | None = None,
+) -> Reproduction:
+    """How the learning time depends on γ, at width 10. Nothing is kept in `out`."""
+    size = size_of(scale)
+    width, _ = SMALL
+    tasks = [PairTask("Q-table", width, discount, 10_000) for discount in (*size.discounts, 1.0)]
+    tasks += [PairTask("RG", width, discount, _RG_UPDATES[discount]) for discount in size.discounts]
+    tasks += [PairTask("RG", width, 1.0, size.unconverged_updates)]
+    curves = run_all(tasks, size.runs, (seed, 2), jobs, on_progress)
+    data = [
+        row
+        for task, curve in zip(tasks, curves, strict=True)
+        for row in rows(task, f"gamma {task.discount:g}", curve, (MSBE,))
+    ]
+    named = {(task.algorithm, task.discount): curve for task, curve in zip(tasks, curves, strict=True)}
+    return Reproduction("fig2", _about(size.runs, seed, scale), data, fig2_claims(named, seed))
+
+
+def fig3(
+    scale: str = "paper",
+    seed: int = 0,
+    jobs: int | None = None,
+    out: Path | None = None,
+    on_progress: OnProgress | None = None,
+) -> Reproduction:
+    """Online, RG learns only what exploration finds for it. Nothing is kept in `out`."""
+    size = size_of(scale)
+    policies = (("Q-table", 0.0), ("RG", 0.0), ("RG", 0.01), ("RG", 0.1))
+    tasks = [OnlineTask(algorithm, epsilon, size.trial_steps) for algorithm, epsilon in policies]
+    curves = run_all(tasks, size.trials, (seed, 3), jobs, on_progress)
+    data = [
+        row
+        for task, curve in zip(tasks, curves, strict=True)
+        for row in rows(task, f"epsilon {task.epsilon:g}", curve, (RETURN, MIN_Q))
+    ]
+    named = dict(zip(policies, curves, strict=True))
+    return Reproduction("fig3", _about(size.trials, seed, scale), data, fig3_claims(named))
+
+
+def size_of(scale: str) -> Size:
+    if scale not in SIZES:
+        raise ConfigError(f"there is no scale {scale!r}: choose from {', '.join(SIZES)}")
+    return SIZES[scale]
+
+
+# The sentences of figure 1 ------------------------------------------------------------------------------
+
+
+def fig1_claims(curves: dict[tuple[str, int], Curves], seed: int) -> list[Claim]:
+    """Learning times beside the authors', how they grow with the system, and what an MSBE of 1 is worth."""
+    rng = np.random.default_rng([seed, 1])
+    times = {
+        (algorithm, width, quantity): learning_time(curve, quantity, rng)
+        for (algorithm, width), curve in curves.items()
+        for quantity in (MSBE, DISTANCE)
+    }
+    (small, _), (doubled, _) = SMALL, DOUBLED
+    claims = []
+    for algorithm in ("Q-table", "RG"):
+        for quantity, series in ((MSBE, f"MSBE_{algorithm}"), (DISTANCE, f"dist2_{algorithm}")):
+            text = f"{algorithm}, width {small}: steps to {_NAMES[quantity]} < 1"
+            authors = _authors_time("fig1_cliff_walking", "gamma0.9_width10_curves", series)
+            claims.append(_beside_authors(text, authors, times[algorithm, small, quantity], curves))
+    for algorithm in ("Q-table", "RG"):
+        for quantity in (MSBE, DISTANCE):
+            text = f"{algorithm}, width {doubled}: steps to {_NAMES[quantity]} < 1"
+            claims.append(Claim(text, "no data of the authors", _time(times[algorithm, doubled, quantity]), None))
+    for algorithm, predicted in (("Q-table", 4), ("RG", 8)):
+        for quantity in (MSBE, DISTANCE):
+            long, short = times[algorithm, doubled, quantity], times[algorithm, small, quantity]
+            growth = long.step / short.step
+            found = _plus_minus(growth, (long.resampled_B / short.resampled_B).std(ddof=1))
+            text = f"{algorithm}: time to {_NAMES[quantity]} < 1 on the doubled system"
+            near = bool(predicted / WITHIN_FACTOR <= growth <= predicted * WITHIN_FACTOR)
+            claims.append(Claim(text, f"{predicted} times, approximately", f"{found} times", near))
+    for width in (small, doubled):
+        slower = times["RG", width, MSBE].step / times["Q-table", width, MSBE].step
+        text = f"width {width}: RG learns significantly more slowly"
+        claims.append(Claim(text, "slower", f"{slower:.1f} times the steps to MSBE < 1", bool(slower > 1)))
+        rg, table = (_distance_at(curves[name, width], times[name, width, MSBE]) for name in ("RG", "Q-table"))
+        text = f"width {width}: at the same MSBE, RG is farther from Q*"
+        found = f"|Q−Q*|² = {rg:.3g} against {table:.3g} as the MSBE falls below 1"
+        claims.append(Claim(text, "farther", found, bool(rg > table)))
+    for width in (small, doubled):
+        text = f"C-DQN, width {width}: steps to MSBE < 1, target table copied every {TARGET_PERIOD} updates"
+        claims.append(Claim(text, "not in the paper", _time(times["C-DQN", width, MSBE]), None))
+    return claims
+
+
+def _distance_at(curves: Curves, time: Time) -> float:
+    """Mean |Q−Q*|² at a learning time; NaN if it was not reached."""
+    return float(np.where(curves.step_R == time.step, curves.values[DISTANCE].mean(0), 0.0).sum() or np.nan)
+
+
+# The sentences of figure 2 ------------------------------------------------------------------------------
+
+
+def fig2_claims(curves: dict[tuple[str, float], Curves], seed: int) -> list[Claim]:
+    """Q-table learning does not mind γ, RG does, and RG with γ = 1 does not learn."""
+    rng = np.random.default_rng([seed, 2])
+    times = {key: learning_time(curve, MSBE, rng) for key, curve in curves.items()}
+    claims = []
+    for (algorithm, discount), time in times.items():
+        if (algorithm, discount) == ("RG", 1.0):
+            continue
+        authors = _authors_time("fig2_gamma_dependence", "MSBE_vs_steps", f"{algorithm}_gamma{discount:g}")
+        text = f"{algorithm}, γ = {discount:g}: steps to MSBE < 1"
+        claims.append(_beside_authors(text, authors, time, curves))
+    step_G = np.array([time.step for (algorithm, _), time in times.items() if algorithm == "Q-table"])
+    spread = step_G.max() / step_G.min() - 1
+    text = "Q-table: roughly the same time for all γ"
+    claims.append(Claim(text, "within 30 %", f"longest {spread:.0%} above shortest", bool(spread <= 0.3)))
+    discounts = [discount for algorithm, discount in curves if algorithm == "RG" and discount < 1]
+    for low, high in ((0.9, 0.99), (0.99, 0.999)):
+        inside = [discount for discount in discounts if low <= discount <= high]
+        if len(inside) > 1:
+            found = _exponent(inside, [times["RG", discount] for discount in inside])
+            text = f"RG, γ from {inside[0]:g} to {inside[-1]:g}: time ∝ (1−γ)^−x"
+            claims.append(Claim(text, "x roughly 1", f"x = {found}", None))
+    end = curves["RG", 1.0]
+    mean, stderr = end.at_end(MSBE)
+    _, authors_y = authors_curves("fig2_gamma_dependence")["MSBE_vs_steps", "RG_gamma1"]
+    text = f"RG, γ = 1: not converged after {end.step_R[-1]:,} steps"
+    published = f"does not learn (MSBE {authors_y[-1]:.3g} at 10⁷)"
+    claims.append(Claim(text, published, f"MSBE {_plus_minus(mean, stderr)}", bool(end.values[MSBE][:, -1].min() > 1)))
+    return claims
+
+
+def _exponent(discounts: Sequence[float], times: Sequence[Time]) -> str:
+    """The slope of log time against log 1/(1−γ), with its standard error over resamples of the runs."""
+    x_G = -np.log(1 - np.array(discounts))
+    x_G = (x_G - x_G.mean()) / ((x_G - x_G.mean()) ** 2).sum()
+    resampled_B = x_G @ np.log([time.resampled_B for time in times])
+    return _plus_minus(float(x_G @ np.log([time.step for time in times])), resampled_B.std(ddof=1))
+
+
+# The sentences of figure 3 ------------------------------------------------------------------------------
+
+
+def fig3_claims(curves: dict[tuple[str, float], Curves]) -> list[Claim]:
+    """Where each of the four ends, beside the authors' curve at the same step."""
+    published = authors_curves("fig3_one_way_cliff")
+    claims = []
+    for quantity, panel, name in ((RETURN, "total_reward", "greedy return"), (MIN_Q, "min_Q", "min Q(s, a)")):
+        for (algorithm, epsilon), curve in curves.items():
+            end = curve.step_R[-1]
+            authors = float(np.interp(end, *published[panel, f"{algorithm}_eps{epsilon:g}"]))
+            mean, stderr = curve.at_end(quantity)
+            # The authors' mean of as many runs has an error as large: three standard errors of the difference.
+            allowed = max(3 * np.sqrt(2) * stderr, 0.005)
+            holds = bool(abs(mean - authors) <= allowed) if len(curve.values[quantity]) >= PAPER_TRIALS else None
+            text = f"{algorithm}, ε = {epsilon:g}: {name} after {end:,} steps"
+            claims.append(Claim(text, f"{authors:.4g}, within {allowed:.2g}", _plus_minus(mean, stderr), holds))
+    return claims
+
+
+# Shared -------------------------------------------------------------------------------------------------
+
+
+def _authors_time(name: str, panel: str, series: str) -> float | None:
+    """The authors' learning time, if they have published that curve."""
+    curve = authors_curves(name).get((panel, series))
+    return None if curve is None else float(first_below(curve[0], curve[1][None])[0])
+
+
+def _beside_authors(text: str, authors: float | None, time: Time, curves: dict[tuple[str, int], Curves]) -> Claim:
+    """A learning time held against the authors', if there are as many runs as theirs."""
+    if authors is None:
+        return Claim(text, "no data of the authors", _time(time), None)
+    runs = min(len(curve.values[MSBE]) for curve in curves.values())
+    off = time.step / authors - 1
+    holds = bool(abs(off) <= WITHIN) if runs >= PAPER_RUNS else None
+    return Claim(text, f"{authors:,.0f}, within {WITHIN:.0%}", f"{_time(time)} ({off:+.1%})", holds)
+
+
+def _time(time: Time) -> str:
+    return "not reached" if np.isnan(time.step) else f"{time.step:,.0f} ± {time.stderr:,.0f}"
+
+
+def _plus_minus(value: float, stderr: float) -> str:
+    """With two digits of the error."""
+    if not stderr >= 1e-4:  # or NaN, for a single run
+        return f"{value:.4g} ± {stderr:.1g}"
+    digits = max(0, 1 - int(np.floor(np.log10(stderr))))
+    return f"{value:,.{digits}f} ± {stderr:.{digits}f}"
+
+
+def _about(runs: int, seed: int, scale: str) -> str:
+    return f"mean of {runs} runs, seed {seed}, scale {scale}"
