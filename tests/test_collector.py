@@ -35,7 +35,7 @@ def collect(collector, vector_steps, seed=0):
     rows, episodes = [], []
     for _ in range(vector_steps):
         actions = rng.integers(collector.spec.num_actions, size=collector.env.num_envs)
-        transitions, finished = collector.step(actions)
+        transitions, finished, _ = collector.step(actions)
         rows += [tuple(np.copy(value) for value in row) for row in zip(*transitions, strict=True)]
         episodes += finished
     return rows, episodes

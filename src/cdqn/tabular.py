@@ -159,7 +159,7 @@ def cdqn_step(
     online_next = 0.0 if terminal else q_SA[next_state, best_action(q_SA, next_state)]
     dqn_delta = reward + discount * target_next - q_SA[state, action]
     msbe_delta = reward + discount * online_next - q_SA[state, action]
-    on_dqn_branch = abs(dqn_delta) >= abs(msbe_delta)
+    on_dqn_branch: bool = abs(dqn_delta) >= abs(msbe_delta)
     if on_dqn_branch:
         q_SA[state, action] += learning_rate * dqn_delta
     else:

@@ -146,8 +146,8 @@ def test_processed_frames_and_raw_screens_have_the_recorded_hashes():
         frames.append(observation[:, -1].copy())
         reference.step(infos["action"][0])
         screens.append(reference.env.ale.getScreenGrayscale())
-    assert digest(screens) == "78b4f0dbe96f486f0b566d675f76d2b1c0d24669ca31c5401cd407642e46eca2"
-    assert digest(frames) == "f6dce07366481926d1d1a0880335a3e70616828a02c25e1a36b8bfb891b07800"
+    assert digest(screens) == "8f3dbe3f498907c716976aa03f580e62982c89e4d6fd28d53e5509015862febf"
+    assert digest(frames) == "5b60bb308c463167469ffc06b12fe346989c12271cfcb1799e3619069c4add62"
 
 
 # Lives

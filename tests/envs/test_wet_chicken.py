@@ -99,6 +99,6 @@ def test_rendered_as_text():
 
 
 def test_an_agent_trains_on_it_by_name():
-    agent = cdqn.CDQN("cdqn/WetChicken-v0", seed=0, hidden=(8,), learning_starts=50, batch_size=8, compile="off")
+    agent = cdqn.CDQN("cdqn/WetChicken-v0", seed=0, hidden=(8,), warmup_steps=50, batch_size=8, compile="off")
     agent.learn(120)
     assert agent.evaluate(episodes=1).lengths[0] == 300

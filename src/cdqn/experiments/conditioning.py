@@ -5,6 +5,7 @@ The paper adds Q(s_0, a_0)² to a trajectory's loss, to have a closed form; the 
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -51,8 +52,10 @@ def chain_loss(q_N: Tensor, discount: float, cycle: bool, with_q0: bool = False)
 def hessian(length: int, discount: float, cycle: bool, with_q0: bool = False) -> FloatArray:
     """∂²(N·L)/∂Q∂Q by autograd."""
     q_N = torch.zeros(length, dtype=torch.float64)
-    matrix: Tensor = torch.func.hessian(lambda q: chain_loss(q, discount, cycle, with_q0))(q_N)
-    return matrix.numpy()
+    # Not torch.func.hessian: its forward mode takes seconds to load, and gives the same matrix.
+    differentiate: Any = torch.autograd.functional.hessian
+    matrix_NN: Tensor = differentiate(lambda q: chain_loss(q, discount, cycle, with_q0), q_N, vectorize=True)
+    return matrix_NN.numpy()
 
 
 def condition_number(matrix_NN: FloatArray) -> float:

@@ -1,5 +1,6 @@
 """Which figures can be done again, and by which functions; loaded when they are asked for."""
 
+import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -44,8 +45,12 @@ def run(
     out: Path | None = None,
     on_progress: OnProgress | None = None,
 ) -> Reproduction:
-    """Do the experiment of a figure; one that is long keeps what it needs to go on in `out`."""
+    """Do the experiment of a figure in `jobs` jobs (unset: one for each core).
+
+    An experiment that is long keeps what it needs to go on in `out`.
+    """
     check([name])
+    jobs = (os.cpu_count() or 1) if jobs is None else jobs
     reproduction: Reproduction = _load(FIGURES[name].experiment)(scale, seed, jobs, out, on_progress)
     return reproduction
 

@@ -75,7 +75,7 @@ class Setting:
 
 SCALES = {
     "smoke": Setting(repeats=2, epochs=10, transitions=1_000, batch_size=50, hidden=(32, 32), evaluation_trials=20),
-    "laptop": Setting(repeats=4, epochs=1000, transitions=5_000, batch_size=50),
+    "laptop": Setting(repeats=4, epochs=650, transitions=5_000, batch_size=50),
     "paper": Setting(),
 }
 
@@ -130,10 +130,13 @@ def train_group(
     algorithm: Algorithm,
     repeats: Sequence[int],
     seed: int,
-    folder: Path,
+    folder: Path | None,
     on_progress: Callable[[int], None] | None = None,
 ) -> History:
-    """One algorithm on some of the repeats, from its newest checkpoint in `folder` if there is one."""
+    """One algorithm on some of the repeats, from its newest checkpoint in `folder` if there is one.
+
+    Without a folder nothing is saved.
+    """
     data = make_data(setting, repeats, seed)
     widths = (1, *setting.hidden, NUM_ACTIONS)
     network = StackedMLP([draw_parameters(generator(seed, _WEIGHTS, repeat), widths) for repeat in repeats])
@@ -143,8 +146,8 @@ def train_group(
         np.full((len(epochs), len(repeats)), np.nan),
         np.full((len(epochs), len(repeats), int(WATERFALL), NUM_ACTIONS), np.nan),
     )
-    done = newest_step(folder)
-    if done:
+    done = newest_step(folder) if folder else 0
+    if folder and done:
         _restore(folder, setting, learner, history)
     else:
         _record(setting, network, repeats, seed, 0, history)
@@ -153,7 +156,7 @@ def train_group(
         learner.epoch(torch.from_numpy(np.stack(order)), setting.rate(epoch))
         if epoch in epochs:
             _record(setting, network, repeats, seed, epoch, history)
-        if epoch % setting.checkpoint_period_epochs == 0 or epoch == setting.epochs:
+        if folder and (epoch % setting.checkpoint_period_epochs == 0 or epoch == setting.epochs):
             save_checkpoint(folder, epoch, _state(setting, learner, history))
         if on_progress:
             on_progress(epoch)

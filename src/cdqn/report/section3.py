@@ -85,7 +85,7 @@ def draw_fig2(reproduction: Reproduction, path: str | Path) -> None:
             step_T, msbe_T, _ = select(reproduction, algorithm, f"gamma {gamma}", "msbe")
             if not step_T.size:
                 continue
-            look = {"color": _COLOURS[algorithm], "linestyle": style}
+            look: dict[str, Any] = {"color": _COLOURS[algorithm], "linestyle": style}
             curves.plot(step_T, msbe_T, linewidth=1.8, **look)
             _draw_rings(curves, *authors["MSBE_vs_steps", f"{algorithm}_gamma{gamma}"], _COLOURS[algorithm])
             entries.append((rf"{algorithm}, $\gamma = {gamma}$", look))
@@ -111,7 +111,7 @@ def draw_fig3(reproduction: Reproduction, path: str | Path) -> None:
     for axes, quantity, panel in ((upper, "greedy_return", "total_reward"), (lower, "min_q", "min_Q")):
         for algorithm, epsilon, style in series:
             step_T, value_T, stderr_T = select(reproduction, algorithm, f"epsilon {epsilon}", quantity)
-            look = {"color": _COLOURS[algorithm], "linestyle": style}
+            look: dict[str, Any] = {"color": _COLOURS[algorithm], "linestyle": style}
             axes.fill_between(step_T, value_T - stderr_T, value_T + stderr_T, alpha=0.2, lw=0, color=look["color"])
             axes.plot(step_T, value_T, linewidth=1.8, **look)
             _draw_rings(axes, *authors[panel, f"{algorithm}_eps{epsilon}"], _COLOURS[algorithm])
@@ -198,13 +198,12 @@ def _draw_times(axes: Axes, reproduction: Reproduction) -> None:
                 points.append((1 / (1 - gamma), step_T[(msbe_T < 1).argmax()]))
         horizon, step = np.array(sorted(points)).reshape(-1, 2).T
         axes.plot(horizon, step, "o-", color=_COLOURS[algorithm], linewidth=1.5, markersize=5, label=algorithm)
-        if slope_label and len(horizon) > 1:
+        if slope_label and len(points) > 1:
             axes.plot(horizon, step[-1] * horizon / horizon[-1], color=_GREY, ls=(0, (4, 2)), lw=1.2, label=slope_label)
     _set_log(axes)
     axes.set_xlabel(r"horizon $1/(1-\gamma)$")
     axes.set_ylabel("steps until MSBE < 1")
-    axes.set_ylim(top=20 * axes.get_ylim()[1])  # room for the legend
-    axes.legend(loc="upper left", frameon=False)
+    axes.legend(loc="center right", frameon=False)
 
 
 def _draw_cliff(axes: Axes) -> None:
