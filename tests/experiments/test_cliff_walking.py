@@ -85,6 +85,7 @@ def test_records_are_where_the_authors_made_them():
         x, _ = authors_curves("fig1_cliff_walking")["gamma0.9_width10_curves", series]
         assert np.isin(x, step_R).all()
     assert step_R[-1] <= 400_000 < cliff_runs.record_steps(500_000)[-1]
+    assert cliff_runs.record_steps(10_000_000)[-1] == 10_000_000
 
 
 def test_a_learning_time_is_that_of_the_mean_over_runs_and_not_the_mean_of_times():

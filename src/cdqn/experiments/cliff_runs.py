@@ -78,10 +78,10 @@ class Time(NamedTuple):
 
 
 def record_steps(updates: int, per_decade: int = RECORDS_PER_DECADE) -> NDArray[np.int64]:
-    """The first step at or past each 10^(k/200), up to the last update."""
+    """The first step at or past each 10^(k/200), to one part in 10⁹, up to the last update."""
     count = int(np.ceil(per_decade * np.log10(updates))) + 1
     exact = 10 ** (np.arange(count) / per_decade)
-    step_R = np.unique(np.ceil(exact - 1e-9 * exact).astype(np.int64))  # less a rounding error: 10 is not to become 11
+    step_R = np.unique(np.ceil(exact - 1e-9 * exact).astype(np.int64))  # less a rounding error: 10⁷ is to stay 10⁷
     return step_R[step_R <= updates]
 
 

@@ -26,6 +26,7 @@ FIGURES = {
     "fig1": Figure("cdqn.experiments.cliff_walking:fig1", "cdqn.report.section3:draw_fig1"),
     "fig2": Figure("cdqn.experiments.cliff_walking:fig2", "cdqn.report.section3:draw_fig2"),
     "fig3": Figure("cdqn.experiments.cliff_walking:fig3", "cdqn.report.section3:draw_fig3"),
+    "fig8": Figure("cdqn.experiments.wet_chicken:reproduce", "cdqn.report.wet_chicken:draw"),
     "conditioning": Figure("cdqn.experiments.conditioning:conditioning", "cdqn.report.section3:draw_conditioning"),
 }
 

@@ -58,7 +58,7 @@ def write_claims(path: Path, reproduction: Reproduction) -> None:
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Claim._fields)
-        writer.writerows((*claim[:3], "" if claim.holds is None else claim.holds) for claim in reproduction.claims)
+        writer.writerows(reproduction.claims)
 
 
 def select(
