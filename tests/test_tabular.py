@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from cdqn import tabular
-from cdqn.envs.cliff_walking import cliff_walking, one_way_cliff_walking
+from cdqn.cliff_walking import cliff_walking, one_way_cliff_walking
 from cdqn.errors import ConfigError
 from cdqn.losses import action_value, cdqn_loss, dqn_loss, dqn_target, msbe_loss, msbe_target
 from cdqn.tabular import FiniteMDP

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn import tabular
-from cdqn.envs.cliff_walking import cliff_walking, one_way_cliff_walking
+from cdqn.cliff_walking import cliff_walking, one_way_cliff_walking
 from cdqn.errors import ConfigError
 from cdqn.report.reproduction import Row
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.envs.cliff_walking import DOWN, HEIGHT, LEFT, ONE_WAY_RIGHT, RIGHT, UP, cliff_walking, one_way_cliff_walking
+from cdqn.cliff_walking import DOWN, HEIGHT, LEFT, ONE_WAY_RIGHT, RIGHT, UP, cliff_walking, one_way_cliff_walking
 from cdqn.report.authors import authors_curves
 from cdqn.report.figures import save
 from cdqn.report.palette import ALGORITHMS

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cdqn.envs.cliff_walking import (
+from cdqn.cliff_walking import (
     DOWN,
     LEFT,
     ONE_WAY_RIGHT,
