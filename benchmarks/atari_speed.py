@@ -147,6 +147,7 @@ def profile_loop(agent: cdqn.Agent, steps: int) -> dict[str, float]:
 
 def bare_networks(trainer: Trainer, updates: int) -> tuple[float, float]:
     """Milliseconds of an update and of a forward pass for 4 states, with nothing around them."""
+    trainer._prefetcher.take()  # the memory has one reader at a time
     batches = [trainer.replay.sample(trainer.config.batch_size) for _ in range(20)]
     begin = time.perf_counter()
     for i in range(updates):

@@ -1,5 +1,6 @@
 """The test protocol of App. B.4 in numbers: one run as a table, several runs as Table 1."""
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -8,7 +9,6 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from cdqn.checkpoint import read_json
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.tables import format_number
@@ -30,10 +30,14 @@ def table1(folders: Iterable[str | Path]) -> list[Table1Cell]:
     scores: dict[tuple[str, str], dict[int, float]] = {}
     for folder in folders:
         path = Path(folder) / "protocol.json"
-        content = read_json(path, "the result of `cdqn evaluate RUN --protocol paper`")
         try:
+            content = json.loads(path.read_bytes())
             cell, seed, score = (content["env_id"], content["algorithm"]), content["seed"], content["test"]["mean"]
-        except (KeyError, TypeError) as error:
+        except FileNotFoundError as error:
+            raise CheckpointError(
+                f"{path} does not exist: `cdqn evaluate {folder} --protocol paper` makes it"
+            ) from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(f"{path} is damaged: {error!r}") from error
         if seed in scores.setdefault(cell, {}):
             raise ConfigError(f"{folder} is a second run of {' '.join(cell)} with seed {seed}: a seed counts once")

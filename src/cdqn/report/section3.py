@@ -272,6 +272,8 @@ def _figure(width: float, height: float) -> Figure:
 def _set_log(axes: Axes, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:
     from matplotlib.ticker import NullFormatter
 
+    if x is None and not any(np.size(line.get_xdata()) for line in axes.get_lines()):
+        x = y = (1, 10)  # nothing to draw, and nothing to take the limits of a logarithmic axis from
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.xaxis.set_minor_formatter(NullFormatter())
