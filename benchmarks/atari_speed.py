@@ -33,10 +33,13 @@ Learn = Callable[[int], Any]
 
 def peer() -> Learn:
     """stable-baselines3's DQN; returns a function that trains it further."""
+    import ale_py
+    import gymnasium
     import stable_baselines3
     from stable_baselines3.common.env_util import make_atari_env
     from stable_baselines3.common.vec_env import VecFrameStack
 
+    gymnasium.register_envs(ale_py)
     model = stable_baselines3.DQN(
         "CnnPolicy",
         VecFrameStack(make_atari_env("SpaceInvadersNoFrameskip-v4", 4, seed=0), 4),
