@@ -263,6 +263,8 @@ class Reproduce:
     """smoke: does it run; laptop: shorter than the paper's; paper: as published (fig8: hours)."""
     seed: int = 0
     """Seed of the runs."""
+    runs: int | None = None
+    """Independent runs of each setting; default: as many as the scale has. Fewer take less time."""
     jobs: int | None = None
     """Runs at a time; default: one for each core."""
     out: Path = Path("runs/reproduce")
@@ -272,6 +274,7 @@ class Reproduce:
         from cdqn.checkpoint import writing
         from cdqn.console import CountDisplay
         from cdqn.experiments import reproduce
+        from cdqn.experiments.request import Request
         from cdqn.report.reproduction import render_claims, write_claims, write_rows
 
         names = list(reproduce.FIGURES) if self.figures == ["all"] else list(dict.fromkeys(self.figures))
@@ -280,7 +283,8 @@ class Reproduce:
             self.out.mkdir(parents=True, exist_ok=True)
         for name in names:
             with CountDisplay(f"{name}, {self.scale}", 1, console) as display:
-                result = reproduce.run(name, self.scale, self.seed, self.jobs, self.out, on_progress=display.set)
+                request = Request(self.scale, self.seed, self.jobs, self.out, self.runs, display.set)
+                result = reproduce.run(name, request)
             files = [self.out / f"{name}{ending}" for ending in (".csv", "_claims.csv", ".png", ".pdf")]
             with writing(self.out):
                 write_rows(files[0], result.rows)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from cdqn.errors import ConfigError
 from cdqn.experiments import cliff_runs
 from cdqn.experiments.cliff_runs import DISTANCE, MIN_Q, MSBE, RETURN, Curves, OnlineTask, PairTask
-from cdqn.experiments.cliff_walking import fig1, fig1_claims, fig2, fig2_claims, fig3, fig3_claims, size_of
+from cdqn.experiments.cliff_walking import fig1, fig1_claims, fig2, fig2_claims, fig3, fig3_claims
+from cdqn.experiments.request import Request
 from cdqn.report.authors import authors_curves
 
 
@@ -216,7 +216,7 @@ def test_the_ends_of_figure_3_are_judged_beside_the_authors():
 )
 def test_a_smoke_run_has_every_curve_of_its_figure(figure, name, series):
     told: list[tuple[int, int]] = []
-    result = figure("smoke", seed=3, jobs=2, on_progress=lambda *progress: told.append(progress))
+    result = figure(Request("smoke", seed=3, jobs=2, on_progress=lambda *progress: told.append(progress)))
     assert result.name == name
     assert {(row.algorithm, row.setting, row.quantity) for row in result.rows} == series
     assert "seed 3, scale smoke" in result.about
@@ -224,8 +224,9 @@ def test_a_smoke_run_has_every_curve_of_its_figure(figure, name, series):
     assert not any(np.isnan(row.value) or np.isnan(row.stderr) for row in result.rows)
 
 
-def test_a_scale_or_a_number_of_jobs_that_is_not_there_is_refused():
-    with pytest.raises(ConfigError, match="'huge': choose from smoke, laptop, paper"):
-        size_of("huge")
-    with pytest.raises(ConfigError, match="0 jobs"):
-        fig1("smoke", jobs=0)
+def test_fewer_runs_are_the_first_ones_of_the_scale():
+    whole, first = fig1(Request("smoke", runs=2)), fig1(Request("smoke", runs=1))
+    assert "mean of 1 run, seed 0" in first.about
+    assert np.isnan(first.rows[0].stderr)
+    assert fig1(Request("smoke")).rows == whole.rows
+    assert whole.rows != first.rows

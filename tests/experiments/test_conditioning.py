@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from cdqn.errors import ConfigError
 from cdqn.experiments.conditioning import (
     condition_number,
     conditioning,
@@ -13,6 +12,7 @@ from cdqn.experiments.conditioning import (
     trajectory_condition,
     trajectory_eigenvalues,
 )
+from cdqn.experiments.request import Request
 
 
 def test_the_hessian_of_a_trajectory_is_the_papers_matrix():
@@ -48,12 +48,7 @@ def test_an_odd_cycle_has_a_smaller_condition_number():
 
 def test_all_claims_hold_at_every_length_and_nothing_is_random():
     told: list[tuple[int, int]] = []
-    result = conditioning("smoke", on_progress=lambda *progress: told.append(progress))
+    result = conditioning(Request("smoke", on_progress=lambda *progress: told.append(progress)))
     assert {claim.holds for claim in result.claims} == {True}
     assert told[-1] == (len(result.rows), len(result.rows))
-    assert conditioning("smoke", seed=5).rows == result.rows
-
-
-def test_a_scale_that_is_not_there_is_refused():
-    with pytest.raises(ConfigError, match="'huge'"):
-        conditioning("huge")
+    assert conditioning(Request("smoke", seed=5)).rows == result.rows

@@ -12,6 +12,7 @@ from cdqn import losses
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments import wet_chicken
 from cdqn.experiments.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
+from cdqn.experiments.request import Request
 from cdqn.experiments.wet_chicken import Setting, average_reward, generator, make_data, train_group
 from cdqn.experiments.wet_chicken_claims import EXCESS, Curves, judge, last_part, rows
 
@@ -169,9 +170,7 @@ def test_checkpoint_of_other_settings_is_refused(tmp_path):
         train_group(dataclasses.replace(SMALL, gamma=0.9), "rg", [0], 0, tmp_path)
 
 
-def test_unknown_scale_and_broken_settings_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="smoke, laptop, paper"):
-        wet_chicken.reproduce("huge", 0, 1, tmp_path)
+def test_broken_settings_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="epochs is 0"):
         Setting(epochs=0)
     with pytest.raises(ConfigError, match="whole number of batches"):
@@ -245,12 +244,15 @@ def test_rows_are_means_over_repeats_with_their_standard_error():
 def test_whole_experiment_in_processes_depends_on_the_seed_alone(tmp_path, monkeypatch):
     monkeypatch.setitem(wet_chicken.SCALES, "smoke", dataclasses.replace(SMALL, repeats=2))
     told = []
-    one = wet_chicken.reproduce("smoke", 0, 2, tmp_path / "a", lambda done, total: told.append((done, total)))
+    one = wet_chicken.reproduce(Request("smoke", 0, 2, tmp_path / "a", on_progress=lambda *both: told.append(both)))
     assert told[-1] == (36, 36)  # 3 algorithms, 2 groups of one repeat, 6 epochs
-    again = wet_chicken.reproduce("smoke", 0, 1, tmp_path / "b")
+    again = wet_chicken.reproduce(Request("smoke", 0, 1, tmp_path / "b"))
     assert one == again
     assert one.name == "fig8"
     assert {row.quantity for row in one.rows} == {"average_reward", "q_distance"}
+    first = wet_chicken.reproduce(Request("smoke", 0, 1, tmp_path / "b", runs=1))
+    assert first.rows[-1].setting == "1 repeats"
+    assert "mean of 1 run, seed 0, scale smoke" in first.about
     assert all(row.value == pytest.approx(0) for row in one.rows if row.quantity == "q_distance" and row.step == 0)
 
 

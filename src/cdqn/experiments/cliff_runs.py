@@ -4,8 +4,7 @@ A task is one curve of a figure, done in many runs. Records are made where the a
 a logarithmic axis of steps; learning times are read off the mean over runs, as theirs were.
 """
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from itertools import pairwise
 from typing import NamedTuple
@@ -15,12 +14,10 @@ from numpy.typing import NDArray
 
 from cdqn import tabular
 from cdqn.cliff_walking import cliff_walking, one_way_cliff_walking
-from cdqn.errors import ConfigError
+from cdqn.experiments.request import OnProgress
 from cdqn.report.reproduction import Row
 
 FloatArray = NDArray[np.float64]
-OnProgress = Callable[[int, int], None]
-"""Called with the updates done and the updates of the whole figure, in the caller's thread."""
 
 LEARNING_RATE = 0.5
 TARGET_PERIOD = 100
@@ -123,16 +120,13 @@ def run_all(
     tasks: Sequence[Task],
     runs: int,
     seed: Sequence[int],
-    jobs: int | None = None,
+    jobs: int,
     on_progress: OnProgress | None = None,
 ) -> list[Curves]:
-    """All runs of all tasks, in `jobs` threads (unset: one for each core); the result does not depend on them.
+    """All runs of all tasks, in `jobs` threads; the result does not depend on how many.
 
     Threads, because the compiled loops let go of the interpreter.
     """
-    jobs = (os.cpu_count() or 1) if jobs is None else jobs
-    if jobs < 1:
-        raise ConfigError(f"a figure was asked for in {jobs} jobs: it needs at least 1")
     total, done = runs * sum(task.updates for task in tasks), 0
     results: dict[tuple[int, int], dict[str, FloatArray]] = {}
     with ThreadPoolExecutor(jobs) as pool:

@@ -1,12 +1,11 @@
 """Figures 1, 2 and 3: how the residual gradient learns beside Q-table learning, and the paper's sentences about it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
-from cdqn.errors import ConfigError
 from cdqn.experiments.cliff_runs import (
     DISTANCE,
     MIN_Q,
@@ -15,7 +14,6 @@ from cdqn.experiments.cliff_runs import (
     TARGET_PERIOD,
     Curves,
     OnlineTask,
-    OnProgress,
     PairTask,
     Time,
     first_below,
@@ -23,8 +21,11 @@ from cdqn.experiments.cliff_runs import (
     rows,
     run_all,
 )
+from cdqn.experiments.request import Request
 from cdqn.report.authors import authors_curves
-from cdqn.report.reproduction import Claim, Reproduction
+from cdqn.report.reproduction import Claim, Reproduction, Row
+
+T = TypeVar("T", PairTask, OnlineTask)
 
 SMALL, DOUBLED = (10, 0.9), (20, 0.95)
 """Width and γ of the two systems of figure 1."""
@@ -63,79 +64,56 @@ SIZES = {
 }
 
 
-def fig1(
-    scale: str = "paper",
-    seed: int = 0,
-    jobs: int | None = None,
-    out: Path | None = None,
-    on_progress: OnProgress | None = None,
-) -> Reproduction:
-    """RG is slower than Q-table learning, and the more so on the doubled system. Nothing is kept in `out`."""
-    size = size_of(scale)
+def fig1(request: Request) -> Reproduction:
+    """RG is slower than Q-table learning, and the more so on the doubled system."""
+    size = _size_of(request)
     updates = {"Q-table": (10_000, 30_000), "RG": (400_000, 6_000_000), "C-DQN": (40_000, 100_000)}
     tasks = [
         PairTask(algorithm, *system, n)
         for algorithm, budgets in updates.items()
         for system, n in zip((SMALL, DOUBLED), budgets, strict=True)
     ]
-    curves = run_all(tasks, size.runs, (seed, 1), jobs, on_progress)
-    data = [
-        row
-        for task, curve in zip(tasks, curves, strict=True)
-        for row in rows(task, f"width {task.width}", curve, (MSBE, DISTANCE))
-    ]
+    curves = run_all(tasks, size.runs, (request.seed, 1), request.processes, request.on_progress)
+    data = _rows_of(tasks, curves, lambda task: f"width {task.width}", (MSBE, DISTANCE))
     named = {(task.algorithm, task.width): curve for task, curve in zip(tasks, curves, strict=True)}
-    return Reproduction("fig1", _about(size.runs, seed, scale), data, fig1_claims(named, seed))
+    return Reproduction("fig1", request.about(size.runs), data, fig1_claims(named, request.seed))
 
 
-def fig2(
-    scale: str = "paper",
-    seed: int = 0,
-    jobs: int | None = None,
-    out: Path | None = None,
-    on_progress: OnProgress | None = None,
-) -> Reproduction:
-    """How the learning time depends on γ, at width 10. Nothing is kept in `out`."""
-    size = size_of(scale)
+def fig2(request: Request) -> Reproduction:
+    """How the learning time depends on γ, at width 10."""
+    size = _size_of(request)
     width, _ = SMALL
     tasks = [PairTask("Q-table", width, discount, 10_000) for discount in (*size.discounts, 1.0)]
     tasks += [PairTask("RG", width, discount, _RG_UPDATES[discount]) for discount in size.discounts]
     tasks += [PairTask("RG", width, 1.0, size.unconverged_updates)]
-    curves = run_all(tasks, size.runs, (seed, 2), jobs, on_progress)
-    data = [
-        row
-        for task, curve in zip(tasks, curves, strict=True)
-        for row in rows(task, f"gamma {task.discount:g}", curve, (MSBE,))
-    ]
+    curves = run_all(tasks, size.runs, (request.seed, 2), request.processes, request.on_progress)
+    data = _rows_of(tasks, curves, lambda task: f"gamma {task.discount:g}", (MSBE,))
     named = {(task.algorithm, task.discount): curve for task, curve in zip(tasks, curves, strict=True)}
-    return Reproduction("fig2", _about(size.runs, seed, scale), data, fig2_claims(named, seed))
+    return Reproduction("fig2", request.about(size.runs), data, fig2_claims(named, request.seed))
 
 
-def fig3(
-    scale: str = "paper",
-    seed: int = 0,
-    jobs: int | None = None,
-    out: Path | None = None,
-    on_progress: OnProgress | None = None,
-) -> Reproduction:
-    """Online, RG learns only what exploration finds for it. Nothing is kept in `out`."""
-    size = size_of(scale)
+def fig3(request: Request) -> Reproduction:
+    """Online, RG learns only what exploration finds for it."""
+    size = _size_of(request)
     policies = (("Q-table", 0.0), ("RG", 0.0), ("RG", 0.01), ("RG", 0.1))
     tasks = [OnlineTask(algorithm, epsilon, size.trial_steps) for algorithm, epsilon in policies]
-    curves = run_all(tasks, size.trials, (seed, 3), jobs, on_progress)
-    data = [
-        row
-        for task, curve in zip(tasks, curves, strict=True)
-        for row in rows(task, f"epsilon {task.epsilon:g}", curve, (RETURN, MIN_Q))
-    ]
+    curves = run_all(tasks, size.trials, (request.seed, 3), request.processes, request.on_progress)
+    data = _rows_of(tasks, curves, lambda task: f"epsilon {task.epsilon:g}", (RETURN, MIN_Q))
     named = dict(zip(policies, curves, strict=True))
-    return Reproduction("fig3", _about(size.trials, seed, scale), data, fig3_claims(named))
+    return Reproduction("fig3", request.about(size.trials), data, fig3_claims(named))
 
 
-def size_of(scale: str) -> Size:
-    if scale not in SIZES:
-        raise ConfigError(f"there is no scale {scale!r}: choose from {', '.join(SIZES)}")
-    return SIZES[scale]
+def _rows_of(
+    tasks: Sequence[T], curves: Sequence[Curves], setting_of: Callable[[T], str], quantities: tuple[str, ...]
+) -> list[Row]:
+    """The rows of all tasks, each under the name of its setting."""
+    pairs = zip(tasks, curves, strict=True)
+    return [row for task, curve in pairs for row in rows(task, setting_of(task), curve, quantities)]
+
+
+def _size_of(request: Request) -> Size:
+    size = SIZES[request.scale]
+    return size if request.runs is None else replace(size, runs=request.runs, trials=request.runs)
 
 
 # The sentences of figure 1 ------------------------------------------------------------------------------
@@ -281,7 +259,3 @@ def _plus_minus(value: float, stderr: float) -> str:
         return f"{value:.4g} ± {stderr:.1g}"
     digits = max(0, 1 - int(np.floor(np.log10(stderr))))
     return f"{value:,.{digits}f} ± {stderr:.{digits}f}"
-
-
-def _about(runs: int, seed: int, scale: str) -> str:
-    return f"mean of {runs} runs, seed {seed}, scale {scale}"

@@ -4,7 +4,6 @@ Q(s_t, a_t) of N states in a row, one action each, are N variables; κ is the la
 The paper adds Q(s_0, a_0)² to a trajectory's loss, to have a closed form; the loss without it is measured as well.
 """
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cdqn.errors import ConfigError
-from cdqn.experiments.cliff_runs import OnProgress
+from cdqn.experiments.request import Request
 from cdqn.losses import action_value, msbe_loss, msbe_target
 from cdqn.report.reproduction import Claim, Reproduction, Row
 
@@ -85,23 +83,16 @@ def cycle_condition(discount: float) -> float:
     return (1 + discount) ** 2 / (1 - discount) ** 2
 
 
-def conditioning(
-    scale: str = "paper",
-    seed: int = 0,
-    jobs: int | None = None,
-    out: Path | None = None,
-    on_progress: OnProgress | None = None,
-) -> Reproduction:
-    """κ against N and against γ. Nothing here is random, and it is done in one piece: only `scale` matters."""
-    if scale not in LENGTHS:
-        raise ConfigError(f"there is no scale {scale!r}: choose from {', '.join(LENGTHS)}")
+def conditioning(request: Request) -> Reproduction:
+    """κ against N and against γ. Nothing here is random, and it is done in one piece: only the scale matters."""
+    scale = request.scale
     lengths, cycles, discounts = LENGTHS[scale], CYCLES[scale], DISCOUNTS[scale]
     total, rows, errors = 2 * len(lengths) + len(cycles) * len(discounts), [], {"trajectory": [0.0], "cycle": [0.0]}
 
     def note(row: Row) -> None:
         rows.append(row)
-        if on_progress:
-            on_progress(len(rows), total)
+        if request.on_progress:
+            request.on_progress(len(rows), total)
 
     for length in lengths:
         for with_q0, setting in ((True, "trajectory with the added term"), (False, "trajectory")):

@@ -1,23 +1,19 @@
 """Which figures can be done again, and by which functions; loaded when they are asked for."""
 
-import os
-from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdqn.errors import ConfigError
+from cdqn.experiments.request import Request
 from cdqn.report.reproduction import Reproduction
-
-SCALES = ("smoke", "laptop", "paper")
-OnProgress = Callable[[int, int], None]
 
 
 class Figure(NamedTuple):
     """Where a figure is made; each function is named as module:function."""
 
     experiment: str
-    """(scale, seed, jobs, out, on_progress) → Reproduction."""
+    """Request → Reproduction."""
     picture: str
     """(reproduction, path) → None: writes it as PNG or PDF, by the suffix."""
 
@@ -38,21 +34,10 @@ def check(figures: list[str]) -> None:
             raise ConfigError(f"there is no figure {name!r} to reproduce: choose from {', '.join(FIGURES)}")
 
 
-def run(
-    name: str,
-    scale: str = "paper",
-    seed: int = 0,
-    jobs: int | None = None,
-    out: Path | None = None,
-    on_progress: OnProgress | None = None,
-) -> Reproduction:
-    """Do the experiment of a figure in `jobs` jobs (unset: one for each core).
-
-    An experiment that is long keeps what it needs to go on in `out`.
-    """
+def run(name: str, request: Request) -> Reproduction:
+    """Do the experiment of a figure."""
     check([name])
-    jobs = (os.cpu_count() or 1) if jobs is None else jobs
-    reproduction: Reproduction = _load(FIGURES[name].experiment)(scale, seed, jobs, out, on_progress)
+    reproduction: Reproduction = _load(FIGURES[name].experiment)(request)
     return reproduction
 
 

@@ -25,12 +25,11 @@ from cdqn.envs.wet_chicken import NUM_ACTIONS, TURBULENCE, WATERFALL, next_posit
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 from cdqn.experiments.processes import run_tasks
+from cdqn.experiments.request import OnProgress, Request
 from cdqn.experiments.wet_chicken_claims import Curves, judge, rows
 from cdqn.report.reproduction import Reproduction
 
 FloatArray = NDArray[np.float64]
-OnProgress = Callable[[int, int], None]
-"""Called with the epochs done and the epochs of the whole experiment, all groups and algorithms together."""
 
 GROUP_REPEATS = 5
 """Repeats trained at once in a process, at most: ten repeats of three algorithms are even work for two cores."""
@@ -90,20 +89,21 @@ class History:
     """Q at the positions 0 … 19, in units of the normalised reward."""
 
 
-def reproduce(scale: str, seed: int, jobs: int, out: Path, on_progress: OnProgress | None = None) -> Reproduction:
-    """Figure 8: train what is not yet trained, in `jobs` processes, and judge it by the paper's sentences.
+def reproduce(request: Request) -> Reproduction:
+    """Figure 8: train what is not yet trained, and judge it by the paper's sentences.
 
-    Checkpoints go to `out`/wet_chicken: started again with the same scale and seed, a killed run goes on.
+    Checkpoints go to `out`/wet_chicken: started again with the same request, a killed run goes on.
     """
-    if scale not in SCALES:
-        raise ConfigError(f"scale is {scale!r}: choose one of {', '.join(SCALES)}")
-    setting = SCALES[scale]
-    curves = train_all(setting, seed, jobs, Path(out) / "wet_chicken" / f"{scale}-seed{seed}", on_progress)
+    setting = SCALES[request.scale]
+    if request.runs is not None:
+        setting = dataclasses.replace(setting, repeats=request.runs)
+    folder = (request.out or Path()) / "wet_chicken" / f"{request.scale}-{setting.repeats}-seed{request.seed}"
+    curves = train_all(setting, request.seed, request.processes, folder, request.on_progress)
     about = (
-        f"{setting.repeats} repeats of {setting.epochs} epochs on {setting.transitions:,} transitions, "
-        f"batch {setting.batch_size}, seed {seed}, scale {scale}"
+        f"{setting.epochs} epochs on {setting.transitions:,} transitions, batch {setting.batch_size}, "
+        f"{request.about(setting.repeats)}"
     )
-    return Reproduction("fig8", about, rows(curves), judge(curves, scale))
+    return Reproduction("fig8", about, rows(curves), judge(curves, request.scale))
 
 
 def train_all(setting: Setting, seed: int, jobs: int, folder: Path, on_progress: OnProgress | None = None) -> Curves:

@@ -1,0 +1,45 @@
+"""How a figure is asked for: the same for all of them."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdqn.errors import ConfigError
+
+SCALES = ("smoke", "laptop", "paper")
+"""Does it run; shorter than the paper's; as published."""
+OnProgress = Callable[[int, int], None]
+"""Called with what is done and with what there is to do."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which scale of an experiment, and how it is to be run."""
+
+    scale: str = "paper"
+    seed: int = 0
+    jobs: int | None = None
+    """Runs at a time; unset: one for each core."""
+    out: Path | None = None
+    """Where a long experiment keeps what it needs to go on."""
+    runs: int | None = None
+    """Independent runs of each setting; unset: as many as the scale has. They are its first ones."""
+    on_progress: OnProgress | None = None
+
+    def __post_init__(self) -> None:
+        if self.scale not in SCALES:
+            raise ConfigError(f"there is no scale {self.scale!r}: choose from {', '.join(SCALES)}")
+        for name in ("jobs", "runs"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ConfigError(f"{name} is {value}: it must be a whole number of at least 1")
+
+    @property
+    def processes(self) -> int:
+        """`jobs`, as a number."""
+        return self.jobs or os.cpu_count() or 1
+
+    def about(self, runs: int) -> str:
+        """For the caption: runs, seed and scale."""
+        return f"mean of {runs} run{'s' if runs > 1 else ''}, seed {self.seed}, scale {self.scale}"
