@@ -13,7 +13,7 @@ import cdqn
 from cdqn.cli import main
 from cdqn.envs import make_vec
 from cdqn.errors import ConfigError
-from cdqn.memory import memory_estimate
+from cdqn.memory import memory_estimate, readable_bytes
 from cdqn.metrics import Calibrated
 from cdqn.replay import Prefetcher, PrioritizedReplay
 from cdqn.replay.frames import FrameStore
@@ -162,8 +162,12 @@ def test_frames_are_kept_once():
 def test_memory_that_does_not_fit_is_refused_with_both_numbers(monkeypatch):
     tight = type("memory", (), {"available": 10**8})
     monkeypatch.setattr(psutil, "virtual_memory", lambda: tight)
-    with pytest.raises(ConfigError, match=r"needs about \d\.\d GB, and 0\.1 GB of memory are available: lower memory"):
+    with pytest.raises(ConfigError, match=r"needs about \d\.\d GB, and 100 MB of memory are available: lower memory"):
         cdqn.CDQN("SpaceInvaders", preset="paper-5.1")
+
+
+def test_sizes_are_written_as_people_write_them():
+    assert [readable_bytes(n) for n in (1_133_000_000, 47_100_000)] == ["1.1 GB", "47 MB"]
 
 
 def test_estimate_is_that_of_the_budget_when_it_is_shorter_than_the_memory():

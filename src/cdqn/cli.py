@@ -384,14 +384,14 @@ def _flag(arguments: Sequence[str], flag: str) -> Any:
 
 def _announce(agent: Any, preset: str | None) -> None:
     """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
-    from cdqn.memory import memory_estimate
+    from cdqn.memory import memory_estimate, readable_bytes
 
     if agent.spec.kind == "atari":
         config = agent.config
-        gigabytes = memory_estimate(agent.spec, config) / 1e9
+        size = readable_bytes(memory_estimate(agent.spec, config))
         console.print(
             f"preset {preset}, sticky actions {config.sticky_actions:g}; the replay memory of "
-            f"{config.memory_size:,} transitions will take about {gigabytes:.1f} GB",
+            f"{config.memory_size:,} transitions will take about {size}",
             highlight=False,
         )
 

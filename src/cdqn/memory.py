@@ -44,12 +44,17 @@ def memory_estimate(spec: EnvSpec, config: Config) -> int:
     return rows * ArrayStore(1, spec.observation_shape, spec.observation_dtype).nbytes
 
 
+def readable_bytes(count: int) -> str:
+    """As people write it: 1.1 GB, 47 MB."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
 def _make_store(spec: EnvSpec, config: Config) -> Store:
     needed, available = memory_estimate(spec, config), psutil.virtual_memory().available
     if needed > available:
         raise ConfigError(
             f"memory_size {config.memory_size:,} with observations of shape {spec.observation_shape} needs about "
-            f"{needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB of memory are available: lower memory_size"
+            f"{readable_bytes(needed)}, and {readable_bytes(available)} of memory are available: lower memory_size"
         )
     if spec.kind == "atari":
         from cdqn.replay.frames import FrameStore  # needs an optional package
