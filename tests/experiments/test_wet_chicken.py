@@ -242,10 +242,10 @@ def test_rows_are_means_over_repeats_with_their_standard_error():
 
 
 def test_whole_experiment_in_processes_depends_on_the_seed_alone(tmp_path, monkeypatch):
-    monkeypatch.setitem(wet_chicken.SCALES, "smoke", dataclasses.replace(SMALL, repeats=2))
+    monkeypatch.setitem(wet_chicken.SCALES, "smoke", dataclasses.replace(SMALL, repeats=4))
     told = []
     one = wet_chicken.reproduce(Request("smoke", 0, 2, tmp_path / "a", on_progress=lambda *both: told.append(both)))
-    assert told[-1] == (36, 36)  # 3 algorithms, 2 groups of one repeat, 6 epochs
+    assert told[-1] == (36, 36)  # 3 algorithms, 2 groups of two repeats, 6 epochs
     again = wet_chicken.reproduce(Request("smoke", 0, 1, tmp_path / "b"))
     assert one == again
     assert one.name == "fig8"

@@ -108,7 +108,8 @@ def reproduce(request: Request) -> Reproduction:
 
 def train_all(setting: Setting, seed: int, jobs: int, folder: Path, on_progress: OnProgress | None = None) -> Curves:
     """The three algorithms on all repeats."""
-    count = min(setting.repeats, max(2, math.ceil(setting.repeats / GROUP_REPEATS)))
+    # Two groups at least, for two cores, but none of a single repeat: that takes nearly as long as two.
+    count = max(1, math.ceil(setting.repeats / GROUP_REPEATS), min(2, setting.repeats // 2))
     groups = [part.tolist() for part in np.array_split(np.arange(setting.repeats), count)]
     names = [(algorithm, group) for algorithm in ALGORITHMS for group in groups]
     tasks = [
