@@ -4,8 +4,8 @@
 
 Part 1: the same work as stable-baselines3's DQN on Space Invaders: 84×84 frames, its convolutional network, plain
 DQN (no double Q, no dueling, uniform replay, Huber loss, Adam), batch 32, one update for every 4 steps, 4
-environments; alternating, after learning has begun. (Our first convolution has a padding of 2, which makes our
-network a little larger.)
+environments; alternating, after learning has begun. The padding of 2 that the paper's network has is left out here,
+so that the two networks are the same.
 
 Part 2: C-DQN under paper-5.1. The limit is 4/(t_update + t_act): the bare update on batches drawn beforehand, and one
 forward pass for 4 states. How near the loop comes to it, and which share of its time is spent inside the networks.
@@ -24,6 +24,7 @@ from typing import Any
 import torch
 
 import cdqn
+from cdqn.networks import DuelingCNN
 from cdqn.trainer import Trainer
 
 RESULTS = Path(__file__).parent / "results" / "atari_speed.csv"
@@ -77,7 +78,9 @@ def ours(**settings: Any) -> cdqn.Agent:
 
 def same_work() -> cdqn.Agent:
     """What the peer does."""
-    return ours(
+    padded = DuelingCNN.KERNELS
+    DuelingCNN.KERNELS = tuple((size, stride, 0) for size, stride, _ in padded)
+    agent = ours(
         frame_size=(84, 84),
         channels=(32, 64, 64),
         hidden=(512,),
@@ -89,6 +92,10 @@ def same_work() -> cdqn.Agent:
         learning_rate=1e-4,
         learning_rate_decay=1.0,
     )
+    for network in (agent.trainer.learner.network, agent.trainer.learner.target_network):
+        network.KERNELS = DuelingCNN.KERNELS
+    DuelingCNN.KERNELS = padded
+    return agent
 
 
 def timed(learn: Learn, seconds: float) -> float:

@@ -157,17 +157,19 @@ class DuelingCNN(nn.Module):
         return q_BA
 
     def _fast_hidden(self, observation: Tensor) -> Tensor:
-        """The hidden layer; the first convolution as one of 2×2 over blocks of 4×4 pixels: the same sums, faster."""
+        """The hidden layer; the first convolution as one of 2×2 over blocks of 4×4 pixels: the same sums, faster.
+
+        The weights are divided by 255 in place of the pixels, of which there are more.
+        """
         size, stride, padding = self.KERNELS[0]
-        blocks = pixel_blocks(observation, stride, size, padding)
-        scaled = blocks.to(self.head.advantage.weight.dtype).div_(255)
+        blocks = pixel_blocks(observation, stride, size, padding).to(self.head.advantage.weight.dtype)
         first, *others = self.convolutions
         assert isinstance(first, nn.Conv2d)
-        parameters: list[Tensor | None] = [block_weight(first.weight, stride), first.bias]
+        parameters: list[Tensor | None] = [block_weight(first.weight / 255, stride), first.bias]
         for layer in (*others, self.head.hidden):
             assert isinstance(layer, nn.Conv2d | nn.Linear)
             parameters += [layer.weight, layer.bias]
-        hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, scaled, *parameters)  # type: ignore[no-untyped-call]
+        hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, blocks, *parameters)  # type: ignore[no-untyped-call]
         return hidden
 
 
