@@ -28,3 +28,8 @@ __all__ = [
 
 # By name: the module is imported when the environment is made.
 gymnasium.register("cdqn/WetChicken-v0", "cdqn.envs.wet_chicken:WetChickenEnv", max_episode_steps=300)
+gymnasium.register(
+    "cdqn/QuarticOscillator-v0",
+    "cdqn.envs.quartic_oscillator:QuarticOscillatorEnv",
+    vector_entry_point="cdqn.envs.quartic_oscillator:QuarticOscillatorVectorEnv",
+)

@@ -6,7 +6,7 @@ that an episode is its seed and its actions, and can be played again after a cra
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -24,7 +24,7 @@ from cdqn.envs.atari import (
     find_game,
     near_games,
 )
-from cdqn.errors import ConfigError, MissingPackageError, UnsupportedEnvironmentError
+from cdqn.errors import CdqnError, ConfigError, MissingPackageError, UnsupportedEnvironmentError
 
 EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
 Kind = Literal["vector", "minatar", "atari"]
@@ -65,6 +65,9 @@ def make_vec(
         makers = [lambda: env]
     else:
         _register(env)
+        if _is_native(env):
+            native: VectorEnv[Any, Any, Any] = _made(env, partial(gym.make_vec, env, num_envs), render_mode)
+            return native
         makers = [partial(_make, env, render_mode)] * num_envs
     return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
 
@@ -138,11 +141,23 @@ def _kind(space: Box, dtype: np.dtype[Any]) -> Kind:
     )
 
 
+def _is_native(env_id: str) -> bool:
+    """Ours, with a vector environment of its own. Those of others begin episodes by themselves, unseeded."""
+    spec = gym.registry.get(env_id.rpartition(":")[2])
+    return spec is not None and spec.namespace == "cdqn" and spec.vector_entry_point is not None
+
+
 def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
+    # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
+    env: gym.Env[Any, Any] = _made(env_id, partial(gym.make, env_id, disable_env_checker=True), render_mode)
+    return env
+
+
+def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any:
     try:
-        # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
-        options: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
-        return gym.make(env_id, disable_env_checker=True, **options)
+        return make() if render_mode is None else make(render_mode=render_mode)
+    except CdqnError:  # says itself what to do
+        raise
     except gym.error.DependencyNotInstalled as error:
         raise MissingPackageError(f"{env_id} needs a package that is not installed: {error}") from error
     except Exception as error:  # whatever the constructor of somebody's environment raises

@@ -1,0 +1,441 @@
+"""The quartic oscillator as an environment: Gymnasium's checks, episodes from seed and actions, resume."""
+
+import copy
+import warnings
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import cdqn
+from cdqn import quartic_oscillator as physics
+from cdqn.checkpoint import load_checkpoint, save_checkpoint
+from cdqn.collector import Collector
+from cdqn.envs import describe, make_vec
+from cdqn.envs import quartic_oscillator as module
+from cdqn.envs.quartic_oscillator import QuarticOscillatorEnv, QuarticOscillatorVectorEnv
+from cdqn.errors import ConfigError, UnsupportedEnvironmentError
+
+ID = "cdqn/QuarticOscillator-v0"
+STILL = 10
+
+
+def play(env, actions, seed):
+    """Observations and rewards of all steps, of a vector environment."""
+    observation, infos = env.reset(seed=seed)
+    series = [(observation, infos["energy"])]
+    for action in actions:
+        observation, reward, _, _, _ = env.step(action)
+        series.append((observation, reward))
+    return [np.array(column) for column in zip(*series, strict=True)]
+
+
+def gentle(count, steps, seed=0):
+    """Actions that do not end an episode soon."""
+    return np.random.default_rng(seed).integers(9, 12, (steps, count))
+
+
+# The contract
+
+
+def test_gymnasium_finds_no_fault():
+    for observation in ("moments", "wavefunction"):
+        env = gym.make(ID, observation=observation, render_mode="rgb_array").unwrapped
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_env(env)
+
+
+def test_make_vec_makes_the_native_environment_and_others_make_it_too():
+    for env in (make_vec(ID, 3), gym.make_vec(ID, 3), make_vec(f"cdqn:{ID}", 3)):
+        assert isinstance(env, QuarticOscillatorVectorEnv)
+        assert env.num_envs == 3
+        assert env.metadata["autoreset_mode"] == AutoresetMode.DISABLED
+        spec = describe(env)
+        assert (spec.kind, spec.observation_shape, spec.num_actions) == ("vector", (20,), 21)
+        assert spec.observation_dtype == np.float32
+    assert gym.make_vec(ID, 2, energy_limit=50.0).energy_limit == 50.0
+
+
+def test_native_environments_of_others_are_not_taken():
+    """They begin episodes by themselves, with autoreset: CartPole has one."""
+    assert gym.registry["CartPole-v1"].vector_entry_point is not None
+    assert isinstance(make_vec("CartPole-v1", 2), SyncVectorEnv)
+
+
+def test_window_is_refused_by_name_with_what_to_do_instead():
+    with pytest.raises(ConfigError, match=r"render_mode is 'human'.*--video FILE.gif"):
+        make_vec(ID, 1, render_mode="human")
+
+
+def test_observation_and_reward_are_those_of_the_state_after_the_step():
+    env = QuarticOscillatorVectorEnv(3, reward_scale=0.25, observation_scale=0.5)
+    env.reset(seed=0)
+    observation, reward, terminated, truncated, infos = env.step([0, 10, 20])
+    states = env._amplitudes_BN
+    np.testing.assert_array_equal(observation, (physics.moments(env.basis, states) * 0.5)[:3].astype(np.float32))
+    np.testing.assert_array_equal(infos["energy"], physics.energies(env.basis, states)[:3])
+    np.testing.assert_array_equal(reward, -0.25 * infos["energy"])
+    assert observation.dtype == np.float32
+    assert env.observation_space.contains(observation)
+    assert not terminated.any()
+    assert not truncated.any()
+
+
+def test_defaults_are_those_of_the_paper():
+    env = QuarticOscillatorVectorEnv(1)
+    np.testing.assert_allclose(env.force_A, np.arange(-5, 5.5, 0.5))
+    assert (env.energy_limit, env.reward_scale, env.observation_scale) == (12.0, 0.01, 0.1)
+    assert env.time_limit_steps == 1800
+    assert (env.basis.size, env._propagator.substeps) == (40, 4)
+
+
+def test_actions_push_to_their_side():
+    env = QuarticOscillatorVectorEnv(3, energy_limit=100.0)
+    before, _ = env.reset(seed=[4, 4, 4])
+    after = env.step([0, 10, 20])[0]
+    kick = (after[:, 1] - before[:, 1]) / 0.1
+    # F·τ = ±5π/18, on top of what the potential does.
+    np.testing.assert_allclose([kick[0] - kick[1], kick[2] - kick[1]], [-5 * np.pi / 18, 5 * np.pi / 18], rtol=0.1)
+
+
+def test_wavefunction_is_observed_as_real_and_imaginary_parts_at_the_points():
+    env = QuarticOscillatorVectorEnv(2, observation="wavefunction")
+    observation, _ = env.reset(seed=0)
+    assert observation.shape == (2, 80)
+    assert env.observation_space.contains(observation)
+    psi = observation[:, :40] + 1j * observation[:, 40:]
+    np.testing.assert_allclose((np.abs(psi) ** 2).sum(1), 1, rtol=1e-5)
+    x = (np.abs(psi) ** 2) @ env.basis.point_N
+    np.testing.assert_allclose(x, physics.moments(env.basis, env._amplitudes_BN)[:2, 0], atol=1e-5)
+    assert np.abs(observation[:, 40:]).max() > 0.05
+
+
+def test_signal_is_position_and_white_noise():
+    env = QuarticOscillatorVectorEnv(64, energy_limit=100.0)
+    env.reset(seed=0)
+    noise = []
+    for _ in range(100):
+        x = env._observe()[:, 0] / env.observation_scale
+        observation, _, _, _, infos = env.step(np.full(64, STILL))
+        middle = (x + observation[:, 0] / env.observation_scale) / 2
+        noise.append((infos["signal"] - middle) * np.sqrt(2 * physics.MEASUREMENT * physics.CONTROL_PERIOD))
+    noise = np.array(noise)
+    count = noise.size
+    assert abs(noise.mean()) < 4 / np.sqrt(count)
+    assert abs(noise.var() - 1) < 4 * np.sqrt(2 / count)
+    assert abs((noise[1:] * noise[:-1]).mean()) < 4 / np.sqrt(count)
+    assert abs((noise[:, 1:] * noise[:, :-1]).mean()) < 4 / np.sqrt(count)
+
+
+# Ends
+
+
+def test_episode_is_truncated_at_its_time_and_never_terminated():
+    env = QuarticOscillatorVectorEnv(2, time_limit=2.0, energy_limit=100.0)
+    env.reset(seed=0)
+    ends = [env.step([STILL, STILL])[2:4] for _ in range(36)]
+    assert not np.array([terminated for terminated, _ in ends]).any()
+    truncated = np.array([truncated for _, truncated in ends])
+    assert not truncated[:-1].any()
+    assert truncated[-1].all()
+
+
+def test_episode_is_truncated_above_the_energy_limit_with_its_true_last_observation():
+    env = QuarticOscillatorVectorEnv(2)
+    env.reset(seed=0)
+    for _ in range(100):
+        observation, reward, terminated, truncated, infos = env.step([20, STILL])
+        np.testing.assert_array_equal(truncated, infos["energy"] >= 12.0)
+        if truncated[0]:
+            break
+    assert truncated[0]
+    assert not truncated[1]
+    assert not terminated.any()
+    assert not infos["edge"].any()
+    assert reward[0] == -0.01 * infos["energy"][0] < -0.12
+    np.testing.assert_array_equal(observation[0], env._observe()[0])
+
+
+def test_state_at_the_edge_of_the_basis_is_flagged_counted_and_ended():
+    env = QuarticOscillatorVectorEnv(3, energy_limit=100.0)
+    env.reset(seed=0)
+    env._amplitudes_BN[1, 0] = 1
+    env._amplitudes_BN[1, -1] = 0.05
+    _, _, terminated, truncated, infos = env.step([STILL] * 3)
+    np.testing.assert_array_equal(infos["edge"], [False, True, False])
+    np.testing.assert_array_equal(truncated, [False, True, False])
+    assert not terminated.any()
+    assert env.edge_count == 1
+    assert infos["energy"][1] < 5  # it was not the energy
+
+
+def test_ended_episode_is_not_continued():
+    env = QuarticOscillatorVectorEnv(2, time_limit=1 / 18)
+    with pytest.raises(UnsupportedEnvironmentError, match="environment 0 has ended: reset it"):
+        env.step([STILL, STILL])
+    env.reset(seed=0)
+    env.step([STILL, STILL])
+    env.reset(seed=[0, 1], options={"reset_mask": np.array([True, False])})
+    with pytest.raises(UnsupportedEnvironmentError, match="environment 1 has ended: reset it"):
+        env.step([STILL, STILL])
+
+
+# Episodes are their seed and their actions
+
+
+def test_trajectory_does_not_depend_on_the_batch():
+    """Bit for bit in batches of any size, at any place, beside any neighbours; and across blocks of noise."""
+    actions = gentle(20, 150)
+    whole, rewards = play(QuarticOscillatorVectorEnv(20, energy_limit=100.0), actions, seed=list(range(20)))
+    for rows in ([7], [19, 0, 3], [5, 4, 3, 2, 1, 0, 9, 8, 11]):
+        part, part_rewards = play(
+            QuarticOscillatorVectorEnv(len(rows), energy_limit=100.0), actions[:, rows], seed=rows
+        )
+        np.testing.assert_array_equal(part, whole[:, rows])
+        np.testing.assert_array_equal(part_rewards, rewards[:, rows])
+
+
+def test_single_environment_is_a_row_of_the_vector_environment():
+    actions = gentle(3, 80)
+    vector = QuarticOscillatorVectorEnv(3, energy_limit=100.0)
+    single = QuarticOscillatorEnv(energy_limit=100.0)
+    rows, row = vector.reset(seed=[5, 6, 7])[0], single.reset(seed=6)[0]
+    np.testing.assert_array_equal(row, rows[1])
+    for action in actions:
+        many, one = vector.step(action), single.step(action[1])
+        np.testing.assert_array_equal(one[0], many[0][1])
+        assert one[1:4] == (many[1][1], False, bool(many[3][1]))
+        assert one[4] == {name: value[1] for name, value in many[4].items()}
+
+
+def test_partial_reset_leaves_the_others_alone_and_a_seed_gives_its_episode_whatever_was_before():
+    env = QuarticOscillatorVectorEnv(5)
+    first, _ = env.reset(seed=[10, 11, 12, 13, 14])
+    env.step(np.full(5, 12))
+    before = env._observe()
+    mask = np.array([False, True, False, False, True])
+    after, infos = env.reset(seed=[99, 11, 99, 99, 14], options={"reset_mask": mask})
+    np.testing.assert_array_equal(after[mask], first[mask])
+    np.testing.assert_array_equal(after[~mask], before[~mask])
+    np.testing.assert_array_equal(env._step_B, [1, 0, 1, 1, 0])
+    np.testing.assert_array_equal(infos["energy"], physics.energies(env.basis, env._amplitudes_BN)[:5])
+
+
+def test_one_seed_gives_each_environment_its_own_and_later_episodes_repeat_too():
+    env, other = QuarticOscillatorVectorEnv(3), QuarticOscillatorVectorEnv(3)
+    first, second = env.reset(seed=8)[0], env.reset()[0]
+    np.testing.assert_array_equal(first, other.reset(seed=[8, 9, 10])[0])
+    other.reset(seed=8)
+    np.testing.assert_array_equal(other.reset()[0], second)
+    assert len(np.unique(np.concatenate([first, second])[:, 0])) == 6
+    assert not np.array_equal(env.reset()[0], second)
+
+
+def test_seed_begins_other_noise_in_each_block_and_each_episode():
+    env = QuarticOscillatorVectorEnv(2, energy_limit=100.0)
+    env.reset(seed=0)
+    signals = np.array([env.step([STILL, STILL])[4]["signal"] for _ in range(192)])
+    assert len(np.unique(signals)) == signals.size
+    for block in (signals[:64], signals[64:128], signals[128:]):
+        assert np.abs(np.corrcoef(block.T)[0, 1]) < 0.5
+    assert np.abs(np.corrcoef(signals[:64, 0], signals[64:128, 0])[0, 1]) < 0.5
+
+
+def test_episodes_begin_below_the_energy_limit_after_15_to_20_units_of_measurement(monkeypatch):
+    counts, original = [], physics.free_evolution
+
+    def watched(propagator, amplitudes, count, noise):
+        counts.append(count)
+        return original(propagator, amplitudes, count, noise)
+
+    monkeypatch.setattr(physics, "free_evolution", watched)
+    env = QuarticOscillatorVectorEnv(400)
+    _, infos = env.reset(seed=0)
+    assert (infos["energy"] < 7.5).all()
+    assert len(counts) > 1  # some were drawn again
+    steps = counts[0][:400]
+    assert steps.min() >= 270
+    assert steps.max() <= 360
+    assert np.ptp(steps) > 80
+    # Without that limit the mean energy is ⟨p²⟩/2m + ⟨λx⁴⟩ of the packets, and what the measurement adds.
+    monkeypatch.setattr(module, "START_ENERGY_LIMIT", np.inf)
+    energy = env.reset(seed=1)[1]["energy"]
+    kinetic = ((2 * np.pi) ** 2 * 0.3**2 / 3 + 1 / 4) / (2 * physics.MASS)
+    expected = kinetic + 3 * physics.QUARTIC + physics.MEASUREMENT / (4 * physics.MASS) * (17.5 + 0.5 / 18)
+    assert abs(energy.mean() - expected) < 4 * energy.std() / np.sqrt(400)
+    assert energy.max() > 7.5
+
+
+# State
+
+
+@pytest.mark.parametrize("steps", [0, 5, 70])
+def test_saved_state_goes_on_bit_for_bit(steps, tmp_path):
+    def make():
+        return QuarticOscillatorVectorEnv(5, energy_limit=100.0)
+
+    straight = make()
+    straight.reset(seed=3)
+    for action in gentle(5, steps):
+        straight.step(action)
+    save_checkpoint(tmp_path, 1, {"env": straight.state_dict()})
+    resumed = make()
+    resumed.load_state_dict(load_checkpoint(tmp_path)["env"])
+    for action in gentle(5, 70, seed=1):
+        one, other = straight.step(action), resumed.step(action)
+        for left, right in zip(one[:4], other[:4], strict=True):
+            np.testing.assert_array_equal(left, right)
+        np.testing.assert_array_equal(one[4]["signal"], other[4]["signal"])
+    np.testing.assert_array_equal(straight.reset()[0], resumed.reset()[0])  # seeds are drawn alike
+
+
+def test_saved_state_is_not_changed_by_what_follows():
+    env = QuarticOscillatorVectorEnv(2)
+    env.reset(seed=0)
+    state = env.state_dict()
+    kept = copy.deepcopy(state)
+    env.reset()
+    env.step([5, 15])
+    for name in ("amplitudes", "action", "seed", "step", "ended"):
+        np.testing.assert_array_equal(state[name], kept[name])
+    assert state["rng"] == kept["rng"]
+
+
+def test_state_of_a_single_environment_goes_on():
+    env, other = QuarticOscillatorEnv(), QuarticOscillatorEnv()
+    env.reset(seed=0)
+    env.step(np.int64(12))
+    other.load_state_dict(env.state_dict())
+    np.testing.assert_array_equal(env.step(np.int64(9))[0], other.step(np.int64(9))[0])
+    np.testing.assert_array_equal(env.reset()[0], other.reset()[0])
+
+
+def test_state_of_another_environment_is_refused_with_its_numbers():
+    state = QuarticOscillatorVectorEnv(4).state_dict()
+    with pytest.raises(ConfigError, match="of 4 environments and basis_size 40, this one has 5 and 40"):
+        QuarticOscillatorVectorEnv(5).load_state_dict(state)
+    with pytest.raises(ConfigError, match="has 4 and 44"):
+        QuarticOscillatorVectorEnv(4, basis_size=44).load_state_dict(state)
+
+
+def test_collector_resumes_open_episodes_exactly():
+    def collector():
+        env = make_vec(ID, 4)
+        return Collector(env, describe(env), seed=5)
+
+    rng = np.random.default_rng(0)
+    straight = collector()
+    for _ in range(150):
+        straight.step(rng.integers(4, 17, 4))
+    assert straight._episode_index.min() >= 1
+    assert len(set(straight._length.tolist())) > 1
+    resumed = collector()
+    assert resumed.resumption == "state"
+    assert resumed.load_state_dict(copy.deepcopy(straight.state_dict())) is None
+    for _ in range(100):
+        actions = rng.integers(4, 17, 4)
+        one, other = straight.step(actions), resumed.step(actions)
+        for column, other_column in zip(one.transitions, other.transitions, strict=True):
+            np.testing.assert_array_equal(column, other_column)
+        assert one.episodes == other.episodes
+
+
+def test_agent_trains_on_it_by_name():
+    agent = cdqn.CDQN(ID, seed=0, hidden=(8,), warmup_steps=50, batch_size=8, compile="off")
+    agent.learn(120)
+    assert agent.predict(np.zeros((1, 20), np.float32)).shape == (1,)
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"num_envs": 0}, "num_envs is 0"),
+        ({"observation": "position"}, "observation is 'position'.*'moments' or 'wavefunction'"),
+        ({"energy_limit": 7.0}, r"energy_limit is 7.0.*above 7.5"),
+        ({"energy_limit": float("nan")}, "energy_limit is nan"),
+        ({"time_limit": 0.01}, "time_limit is 0.01"),
+        ({"max_force": -1.0}, "max_force is -1.0"),
+        ({"reward_scale": 0.0}, "reward_scale is 0.0"),
+        ({"observation_scale": 0.0}, "observation_scale is 0.0"),
+        ({"basis_size": 3}, "basis_size is 3"),
+        ({"basis_size": 12}, "basis_size 12 is too small for energy_limit 12: raise basis_size to 16"),
+        ({"basis_size": 24, "energy_limit": 100.0}, "basis_size 24 is too small for energy_limit 100"),
+        ({"substeps": 1}, "substeps 1 is too coarse for max_force 5: raise substeps to 2"),
+        ({"substeps": 0}, "substeps is 0"),
+        ({"max_force": 60.0}, "substeps 4 is too coarse for max_force 60"),
+    ],
+)
+def test_setting_that_cannot_work_is_answered_with_the_number_to_change(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        QuarticOscillatorVectorEnv(**{"num_envs": 2, **settings})
+
+
+@pytest.mark.parametrize("wrong", [21, -1])
+def test_action_outside_the_range_is_named_with_its_place(wrong):
+    env = QuarticOscillatorVectorEnv(3)
+    env.reset(seed=0)
+    before = env.state_dict()
+    with pytest.raises(UnsupportedEnvironmentError, match=f"action {wrong} of environment 1 is outside 0…20"):
+        env.step([0, wrong, 20])
+    np.testing.assert_array_equal(env.state_dict()["amplitudes"], before["amplitudes"])
+    single = QuarticOscillatorEnv()
+    single.reset(seed=0)
+    with pytest.raises(UnsupportedEnvironmentError, match=f"action {wrong} of environment 0"):
+        single.step(np.int64(wrong))
+
+
+@pytest.mark.parametrize("wrong", [[0.5, 1.0], [1], 3, [[1], [2]]])
+def test_actions_of_another_type_or_shape_are_refused(wrong):
+    env = QuarticOscillatorVectorEnv(2)
+    env.reset(seed=0)
+    with pytest.raises(UnsupportedEnvironmentError, match="2 environments take as many integers"):
+        env.step(wrong)
+
+
+# Pictures
+
+
+def test_picture_shows_the_density_where_it_is_and_changes_with_the_force():
+    env = QuarticOscillatorVectorEnv(2, render_mode="rgb_array", energy_limit=100.0)
+    env.reset(seed=0)
+    env._amplitudes_BN[:2] = physics.gaussian_packets(env.basis, [0.0, 0.0], mean=-1.5, std=0.4)
+    env._amplitudes_BN[1] *= (-1.0) ** np.arange(40)  # mirrored
+    left, right = env.render()
+    assert left.shape == (360, 480, 3)
+    assert left.dtype == np.uint8
+    for picture, side in ((left, -1), (right, 1)):
+        blue = (picture[..., 2].astype(int) - picture[..., 0] > 40).nonzero()[1]
+        assert len(blue) > 500
+        assert (blue.mean() - 480 * 0.54) * side > 30
+    env._amplitudes_BN[:2] = physics.gaussian_packets(env.basis, [0.0, 0.0])
+    env._action_B[:2] = [10, 14]
+    free, pushed = env.render()
+    assert not np.array_equal(free, pushed)
+    assert QuarticOscillatorVectorEnv(1).render() is None
+
+
+def test_picture_is_a_copy_that_the_next_one_does_not_change():
+    env = QuarticOscillatorEnv(render_mode="rgb_array")
+    env.reset(seed=0)
+    picture = env.render()
+    kept = picture.copy()
+    for _ in range(5):
+        env.step(np.int64(13))
+    assert not np.array_equal(env.render(), kept)
+    np.testing.assert_array_equal(picture, kept)
+
+
+def test_episode_becomes_a_video(tmp_path):
+    from cdqn.playback import play as play_video
+
+    agent = cdqn.CDQN(ID, seed=0, hidden=(8,), warmup_steps=50, batch_size=8, compile="off")
+    agent.learn(60)
+    video = tmp_path / "cooling.gif"
+    assert len(play_video(agent, 1, epsilon=1.0, seed=0, video=video)) == 1
+    assert video.stat().st_size > 10_000
