@@ -39,6 +39,14 @@ COUNTS = (
         ("learning_rate", -1e-3),
         ("learning_rate", math.inf),
         ("learning_rate", NAN),
+        ("learning_rate_drops", 0.5),
+        ("learning_rate_drops", (0.5, 0.1)),
+        ("learning_rate_drops", ((0.5,),)),
+        ("learning_rate_drops", ((0.5, "a"),)),
+        ("learning_rate_drops", ((0.5, 0.0),)),
+        ("learning_rate_drops", ((1.5, 0.1),)),
+        ("learning_rate_drops", ((0.0, 0.1),)),
+        ("learning_rate_drops", ((0.5, 0.1), (0.5, 0.01))),
         ("adam_epsilon", 0.0),
         ("gradient_clip_norm", 0.0),
         ("gradient_clip_norm", NAN),
@@ -157,8 +165,9 @@ def test_resolving_twice_changes_nothing(algorithm, replay):
         Config().resolved(),
         Config(algorithm="rg", replay="uniform", hidden=(8,), gradient_clip_norm=math.inf).resolved(),
         Config(hidden=[32, 32]),
+        Config(learning_rate_drops=[[0.5, 0.1], [0.9, 0.01]]),
     ],
-    ids=["default", "resolved", "rg", "hidden as a list"],
+    ids=["default", "resolved", "rg", "hidden as a list", "drops as lists"],
 )
 def test_configuration_goes_round_through_json(config):
     text = json.dumps(config.to_json())

@@ -165,7 +165,7 @@ EXPERIMENTS = [(preset, algorithm) for preset, (_, adam) in TABLE.items() for al
 
 def test_table_holds_every_preset_of_the_paper():
     papers = {name for name in PRESETS if name.startswith("paper-")}
-    assert set(TABLE) == set(GAMES) == papers
+    assert set(TABLE) == set(GAMES) == papers - {"paper-B.1"}
 
 
 @pytest.mark.parametrize(("preset", "algorithm"), EXPERIMENTS)
@@ -176,6 +176,23 @@ def test_preset_has_the_values_of_the_paper_and_no_others(preset, algorithm):
         expected |= {"target_period_updates": None, "target_copy": None, "double_q": None}
     defaults = dataclasses.asdict(Config())
     assert dataclasses.asdict(make_config(algorithm, preset).resolved()) == defaults | expected
+
+
+@pytest.mark.parametrize("algorithm", ["cdqn", "dqn"])
+def test_preset_of_the_oscillator_has_the_values_of_the_paper(algorithm):
+    found = get_preset("paper-B.1")
+    assert (found.kind, found.games, found.algorithms) == ("vector", ("cdqn/QuarticOscillator-v0",), ("cdqn", "dqn"))
+    config = make_config(algorithm, "paper-B.1").resolved()
+    assert config.steps == 11_000 * 1800
+    rates = [
+        (round(11_000 * share), round(factor * config.learning_rate, 9)) for share, factor in config.learning_rate_drops
+    ]
+    assert config.learning_rate == 1e-3
+    assert rates == [(1000, 4e-4), (2000, 8e-5), (5000, 2e-5), (7000, 4e-6), (8500, 8e-7), (10_000, 2e-7)]
+    assert (config.batch_size, config.batch_size / config.update_period_steps) == (512, 8)
+    assert (config.memory_size, config.eviction) == (5000 * 1800, "random")
+    assert (config.gamma, config.target_period_updates, config.alpha) == (0.99, 300, 0.2)
+    assert (config.epsilon_middle, config.epsilon_final) == (0.2, 0.004)
 
 
 @pytest.mark.parametrize("preset", TABLE)

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from cdqn.schedules import epsilon_greedy, importance_exponent, linear
+from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
 
 PAPER = {"warmup_steps": 50_000, "middle_step": 1_000_000, "final_step": 40_000_000}
 
@@ -64,3 +64,9 @@ def test_linear_is_constant_outside_its_range():
 
 def test_linear_over_no_range_at_all_is_its_end():
     assert linear(5, 2.0, 4.0, 5, 5) == 4.0
+
+
+@pytest.mark.parametrize(("step", "factor"), [(0, 1.0), (499, 1.0), (500, 0.4), (899, 0.4), (900, 0.08), (2000, 0.08)])
+def test_a_drop_holds_from_its_share_of_the_budget_on(step, factor):
+    assert dropped(step, 1000, ((0.5, 0.4), (0.9, 0.08))) == factor
+    assert dropped(step, 1000, ()) == 1.0

@@ -39,6 +39,16 @@ def test_learning_rate_falls_linearly_over_the_budget_and_stays():
     assert constant.learner.learning_rate == 1e-3
 
 
+def test_learning_rate_drops_at_shares_of_the_budget():
+    trainer = make_trainer(learning_rate=1e-3, learning_rate_decay=1.0, learning_rate_drops=((0.5, 0.4), (0.75, 0.08)))
+    trainer.settle_budget(400)
+    rates = []
+    for steps in (196, 200, 296, 300, 500):
+        run(trainer, steps)
+        rates.append(trainer.learner.learning_rate)
+    assert rates == pytest.approx([1e-3, 4e-4, 4e-4, 8e-5, 8e-5])
+
+
 def make_trainer(num_envs=4, env=WalkEnv, **settings):
     vector_env = SyncVectorEnv([env] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
     return Trainer(vector_env, describe(vector_env), Config(**(TINY | settings)))

@@ -258,9 +258,9 @@ class Reproduce:
     """Do figures of the paper again: data, pictures, and a verdict on what the paper says of them."""
 
     figures: Positional[list[str]]
-    """Which ones: fig1 fig2 fig3 fig8 conditioning, or all."""
+    """Which ones: fig1 fig2 fig3 fig8 fig9 controllers conditioning, or all."""
     scale: Literal["smoke", "laptop", "paper"] = "laptop"
-    """smoke: does it run; laptop: shorter than the paper's; paper: as published (fig8: hours)."""
+    """smoke: does it run; laptop: shorter than the paper's; paper: as published (fig8: hours, fig9: days)."""
     seed: int = 0
     """Seed of the runs."""
     runs: int | None = None

@@ -6,6 +6,7 @@ so that a setting without effect is an error and not a silent wish.
 """
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -65,6 +66,8 @@ class Config:
     """Step size of Adam at the beginning."""
     learning_rate_decay: float = 0.1
     """Step size at the end of the budget, as a share of the first, approached linearly; 1 in the paper."""
+    learning_rate_drops: tuple[tuple[float, float], ...] = ()
+    """Pairs of a share of the budget and the factor of the step size from there on; none unless set (App. B.1)."""
     adam_epsilon: float = 1e-5
     """ε_a of Adam: bounds the step where gradients vanish."""
     batch_size: int = 32
@@ -146,7 +149,7 @@ class Config:
                 continue
             if not sizes or len(sizes) != (count or len(sizes)) or any(type(n) is not int or n < 1 for n in sizes):
                 raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} of at least 1")
-        for check_together in (self._check_idle, self._check_sizes):
+        for check_together in (self._check_drops, self._check_idle, self._check_sizes):
             check_together()
 
     def _normalize(self) -> None:
@@ -160,6 +163,20 @@ class Config:
             if sizes is not None or name == "hidden":
                 sizes = sizes if isinstance(sizes, Iterable) else ()
                 object.__setattr__(self, name, tuple(int(n) if isinstance(n, np.integer) else n for n in sizes))
+        drops = self.learning_rate_drops if isinstance(self.learning_rate_drops, Iterable) else ((),)
+        pairs = tuple(tuple(drop) if isinstance(drop, Iterable) else (drop,) for drop in drops)
+        object.__setattr__(self, "learning_rate_drops", pairs)
+
+    def _check_drops(self) -> None:
+        drops = self.learning_rate_drops
+        pairs = all(len(drop) == 2 and all(isinstance(n, int | float) for n in drop) for drop in drops)
+        shares = [drop[0] for drop in drops] if pairs else []
+        rising = all(0 <= a < b <= 1 for a, b in itertools.pairwise([0.0, *shares]))
+        if not pairs or not rising or not all(factor > 0 for _, factor in drops):
+            raise ConfigError(
+                f"learning_rate_drops is {drops!r}: it must be pairs of a share of the budget, rising within (0, 1], "
+                "and a factor above 0"
+            )
 
     def _check_idle(self) -> None:
         """A setting that cannot act is an error (and not a silent wish)."""

@@ -106,6 +106,11 @@ def make_basis(size: int) -> Basis:
     return Basis(energy[:size], point_N, to_point_NN, derivative_KNN, np.ascontiguousarray(states.T), width)
 
 
+def ground_state_energy() -> float:
+    """What no controller can go below."""
+    return float(make_basis(40).energy_N[0])
+
+
 def _oscillator_functions(count: int, width: float, x_G: Reals) -> Reals:
     """Harmonic-oscillator functions by their recurrence, shape (count, G)."""
     u_G = x_G / width

@@ -1,6 +1,7 @@
 """Schedules: plain functions of the step."""
 
 import math
+from collections.abc import Sequence
 
 
 def linear(step: int, start: float, end: float, first_step: int, last_step: int) -> float:
@@ -10,6 +11,11 @@ def linear(step: int, start: float, end: float, first_step: int, last_step: int)
     if step <= first_step:
         return start
     return start + (end - start) * (step - first_step) / (last_step - first_step)
+
+
+def dropped(step: int, budget_steps: int, drops: Sequence[tuple[float, float]]) -> float:
+    """The factor of the last drop the step has reached, 1 before the first; a drop is (share of budget, factor)."""
+    return ([1.0] + [factor for share, factor in drops if step >= share * budget_steps])[-1]
 
 
 def epsilon_greedy(

@@ -30,7 +30,7 @@ from cdqn.memory import make_replay
 from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned
 from cdqn.networks import make_network
 from cdqn.replay import Prefetcher
-from cdqn.schedules import epsilon_greedy, importance_exponent, linear
+from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
 
 
 class Trainer:
@@ -123,7 +123,7 @@ class Trainer:
 
     def learning_rate(self) -> float:
         """Step size of Adam at the present step."""
-        start = self.config.learning_rate
+        start = self.config.learning_rate * dropped(self.steps, self._budget(), self.config.learning_rate_drops)
         return linear(self.steps, start, self.config.learning_rate_decay * start, 0, self._budget())
 
     def state_dict(self) -> dict[str, Any]:

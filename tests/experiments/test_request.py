@@ -3,7 +3,7 @@
 import pytest
 
 from cdqn.errors import ConfigError
-from cdqn.experiments import cliff_walking, conditioning, wet_chicken
+from cdqn.experiments import cliff_walking, conditioning, cooling, wet_chicken
 from cdqn.experiments.request import SCALES, Request
 
 
@@ -18,7 +18,14 @@ def test_a_scale_or_a_number_that_is_not_there_is_refused():
 
 @pytest.mark.parametrize(
     "sizes",
-    [cliff_walking.SIZES, conditioning.LENGTHS, conditioning.DISCOUNTS, conditioning.CYCLES, wet_chicken.SCALES],
+    [
+        cliff_walking.SIZES,
+        conditioning.LENGTHS,
+        conditioning.DISCOUNTS,
+        conditioning.CYCLES,
+        wet_chicken.SCALES,
+        cooling.SCALES,
+    ],
 )
 def test_every_experiment_has_every_scale(sizes):
     assert tuple(sizes) == SCALES

@@ -23,6 +23,8 @@ FIGURES = {
     "fig2": Figure("cdqn.experiments.cliff_walking:fig2", "cdqn.report.section3:draw_fig2"),
     "fig3": Figure("cdqn.experiments.cliff_walking:fig3", "cdqn.report.section3:draw_fig3"),
     "fig8": Figure("cdqn.experiments.wet_chicken:reproduce", "cdqn.report.wet_chicken:draw"),
+    "fig9": Figure("cdqn.experiments.cooling:fig9", "cdqn.report.cooling:draw_fig9"),
+    "controllers": Figure("cdqn.experiments.cooling:compare_controllers", "cdqn.report.cooling:draw_controllers"),
     "conditioning": Figure("cdqn.experiments.conditioning:conditioning", "cdqn.report.section3:draw_conditioning"),
 }
 

@@ -1,0 +1,100 @@
+"""Figure 9 as numbers: its curves, and what the paper says of them beside what came out."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdqn.config import LABELS
+from cdqn.quartic_oscillator import CONTROL_PERIOD, ground_state_energy
+from cdqn.report.reproduction import Claim, Row
+
+
+class Mean(NamedTuple):
+    """A mean and its standard error."""
+
+    value: float
+    stderr: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.4f} ± {self.stderr:.4f}"
+
+
+class Measured(NamedTuple):
+    """The greedy policy after so many steps: mean energy over test episodes."""
+
+    step: int
+    energy: float
+    stderr: float
+
+
+class Run(NamedTuple):
+    """One run: its tests during training, and the longer one at the end."""
+
+    algorithm: str
+    seed: int
+    tests: list[Measured]
+    final: Measured
+
+
+def mean(value_E: NDArray[np.float64]) -> Mean:
+    """Over episodes, or over runs."""
+    count = len(value_E)
+    return Mean(float(value_E.mean()), float(value_E.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan"))
+
+
+def rows(runs: Sequence[Run]) -> list[Row]:
+    """One curve for each run, over the simulated time of the training; the last test has a quantity of its own."""
+    data = []
+    for run in runs:
+        for quantity, tests in (("energy", run.tests), ("final_energy", [run.final])):
+            data += [
+                Row(run.algorithm, f"seed {run.seed}", test.step * CONTROL_PERIOD, quantity, test.energy, test.stderr)
+                for test in tests
+            ]
+    return data
+
+
+def judge(runs: Sequence[Run], scale: str) -> list[Claim]:
+    """What App. B.1 says, with verdicts except at "smoke"; final energies are of the last test of each run."""
+    final = {name: np.array([run.final.energy for run in runs if run.algorithm == name]) for name in ("cdqn", "dqn")}
+    spread = {
+        name: float(energy_S.std(ddof=1)) if len(energy_S) > 1 else float("nan") for name, energy_S in final.items()
+    }
+    restless = {name: _restlessness([run for run in runs if run.algorithm == name]) for name in final}
+    claims = [
+        Claim(
+            f"{LABELS[name]}: final energy, mean over {len(energy_S)} seeds",
+            f"above {ground_state_energy():.4f}, the ground state",
+            f"{mean(energy_S)}; seed by seed {', '.join(f'{energy:.4f}' for energy in energy_S)}",
+            None,
+        )
+        for name, energy_S in final.items()
+    ]
+    claims += [
+        Claim(
+            "C-DQN's runs end alike, DQN's do not: standard deviation of the final energy over seeds",
+            "C-DQN below DQN",
+            f"C-DQN {spread['cdqn']:.4f}, DQN {spread['dqn']:.4f}",
+            spread["cdqn"] < spread["dqn"],
+        ),
+        Claim(
+            "DQN's learning curves fluctuate: standard deviation within a run over the last half of its tests, median",
+            "C-DQN below DQN",
+            f"C-DQN {restless['cdqn']:.4f}, DQN {restless['dqn']:.4f}",
+            restless["cdqn"] < restless["dqn"],
+        ),
+    ]
+    return claims if scale != "smoke" else [claim._replace(holds=None) for claim in claims]
+
+
+def judge_controllers(energies: Mapping[str, Mean]) -> list[Claim]:
+    """The table of controllers: numbers to compare with, nothing is claimed of them."""
+    expected = f"above {ground_state_energy():.4f}, the ground state"
+    return [Claim(f"energy with {name} control", expected, str(energy), None) for name, energy in energies.items()]
+
+
+def _restlessness(runs: Sequence[Run]) -> float:
+    late = [[test.energy for test in run.tests[len(run.tests) // 2 :]] for run in runs]
+    return float(np.median([np.std(energies) for energies in late])) if late else float("nan")
