@@ -6,7 +6,7 @@ import pytest
 from cdqn.envs.quartic_oscillator import QuarticOscillatorVectorEnv
 from cdqn.experiments import cooling
 from cdqn.experiments.cooling import SCALES, Setting, measure_controller, train
-from cdqn.experiments.cooling_claims import Mean, Run, Measured, judge, judge_controllers, mean, rows
+from cdqn.experiments.cooling_claims import Mean, Measured, Run, judge, judge_controllers, mean, rows
 from cdqn.presets import make_config
 from cdqn.quartic_oscillator import CONTROL_PERIOD
 

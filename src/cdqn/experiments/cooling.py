@@ -19,7 +19,7 @@ from cdqn.agent import Agent, load
 from cdqn.checkpoint import newest_step, read_json, write_json
 from cdqn.config import Algorithm
 from cdqn.envs.quartic_oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
-from cdqn.experiments.cooling_claims import Mean, Run, Measured, judge, judge_controllers, mean, rows
+from cdqn.experiments.cooling_claims import Mean, Measured, Run, judge, judge_controllers, mean, rows
 from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import Request
 from cdqn.presets import make_config
