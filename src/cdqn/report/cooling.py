@@ -41,20 +41,23 @@ def draw_fig9(reproduction: Reproduction, path: str | Path) -> None:
 
 
 def draw_controllers(reproduction: Reproduction, path: str | Path) -> None:
-    """Mean energy of each controller with its standard error, above that of the ground state."""
+    """How far each controller stays above the ground state, with its standard error."""
     from matplotlib.figure import Figure
 
-    ground = ground_state_energy()
-    figure = Figure(figsize=(6.5, 3), layout="constrained")
+    figure = Figure(figsize=(7, 2.6), layout="constrained")
     axes = figure.subplots()
     rows = reproduction.rows[::-1]
-    energies, errors = [row.value for row in rows], [row.stderr for row in rows]
-    axes.errorbar(energies, range(len(rows)), xerr=errors, fmt="o", color=_INK, capsize=3)
-    axes.axvline(ground, color=_GREY, linewidth=1, linestyle=(0, (2, 1.5)), label="ground state")
+    excess = np.array([row.value for row in rows]) - ground_state_energy()
+    axes.errorbar(excess, range(len(rows)), xerr=[row.stderr for row in rows], fmt="o", color=_INK, capsize=3)
+    for place, (row, x) in enumerate(zip(rows, excess, strict=True)):
+        axes.annotate(
+            f"{row.value:.4f} ± {row.stderr:.4f}", (x, place), (0, 8), textcoords="offset points", ha="center"
+        )
     axes.set_yticks(range(len(rows)), [row.algorithm for row in rows])
+    axes.set_ylim(-0.5, len(rows) - 0.3)
     axes.set_xscale("log")
-    axes.set_xlabel("mean energy, t from 50 to 100")
+    axes.margins(x=0.15)
+    axes.set_xlabel("mean energy above the ground state, t from 50 to 100")
     axes.set_title(reproduction.about, fontsize=8.5, color=_GREY, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False, fontsize=8.5)
     save(figure, path)

@@ -78,7 +78,7 @@ def render_claims(reproduction: Reproduction) -> Table:
     for column in ("claim", "paper", "here", ""):
         table.add_column(column, overflow="fold")
     if any("±" in claim.found for claim in reproduction.claims):
-        table.caption = "±: standard error over runs"
+        table.caption = "±: standard error"
     for claim in reproduction.claims:
         verdict = "reported" if claim.holds is None else "[green]holds[/]" if claim.holds else "[red]does not hold[/]"
         table.add_row(claim.text, claim.expected, claim.found, verdict)
