@@ -75,6 +75,12 @@ class Basis:
         """x⁰…x⁵ at the points, shape (N, 6)."""
         return np.vander(self.point_N, MOMENT_ORDER + 1, increasing=True)
 
+    @cached_property
+    def grid(self) -> tuple[Reals, Reals]:
+        """Points, and what projects a function given there onto the basis: every reset needs them."""
+        x_G, step = np.linspace(-12, 12, 1201, retstep=True)
+        return x_G, self.functions(x_G).T * step
+
     def functions(self, x_G: ArrayLike) -> Reals:
         """The energy states as functions: φ_n(x), shape (N, G)."""
         return self.hermite_NM @ _oscillator_functions(self.hermite_NM.shape[1], self.width, np.asarray(x_G, float))
@@ -292,10 +298,10 @@ def moment_bounds(basis: Basis) -> Reals:
 
 def gaussian_packets(basis: Basis, momentum_B: ArrayLike, mean: float = 0.0, std: float = 1.0) -> Amplitudes:
     """Packets exp(ip(x−x₀))·exp(−(x−x₀)²/4σ²): σ is the standard deviation of |ψ|²."""
-    x_G, step = np.linspace(-12, 12, 1201, retstep=True)
+    x_G, projection_GN = basis.grid
     envelope_G = np.exp(-((x_G - mean) ** 2) / (4 * std**2)) / (2 * np.pi * std**2) ** 0.25
     phase_BG = np.exp(1j * np.asarray(momentum_B, np.float64)[:, None] * (x_G - mean))
-    packets: Amplitudes = (phase_BG * envelope_G) @ (basis.functions(x_G).T * step)
+    packets: Amplitudes = (phase_BG * envelope_G) @ projection_GN
     return packets
 
 
