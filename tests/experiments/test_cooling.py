@@ -6,9 +6,10 @@ import pytest
 from cdqn.envs.quartic_oscillator import QuarticOscillatorVectorEnv
 from cdqn.experiments import cooling
 from cdqn.experiments.cooling import SCALES, Setting, measure_controller, train
-from cdqn.experiments.cooling_claims import Mean, Measured, Run, judge, judge_controllers, mean, rows
+from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
 from cdqn.presets import make_config
 from cdqn.quartic_oscillator import CONTROL_PERIOD
+from cdqn.report.statistics import Mean, mean_of
 
 TINY = Setting(
     runs=1,
@@ -127,8 +128,8 @@ def test_spread_over_seeds_and_restlessness_are_judged():
 
 
 def test_mean_has_its_standard_error():
-    assert mean(np.array([1.0, 3.0])) == (2.0, 1.0)
-    assert np.isnan(mean(np.array([1.0])).stderr)
+    assert mean_of(np.array([1.0, 3.0])) == (2.0, 1.0)
+    assert np.isnan(mean_of(np.array([1.0])).stderr)
     assert judge_controllers({"lqg": Mean(0.75, 0.001)})[0].found == "0.7500 ± 0.0010"
 
 

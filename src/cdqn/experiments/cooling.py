@@ -19,12 +19,13 @@ from cdqn.agent import Agent, load
 from cdqn.checkpoint import newest_step, read_json, write_json
 from cdqn.config import Algorithm
 from cdqn.envs.quartic_oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
-from cdqn.experiments.cooling_claims import Mean, Measured, Run, judge, judge_controllers, mean, rows
+from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
 from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import Request
 from cdqn.presets import make_config
 from cdqn.quartic_oscillator import NUM_ACTIONS
 from cdqn.report.reproduction import Reproduction, Row
+from cdqn.report.statistics import Mean, mean_of
 
 ENV_ID, PRESET = "cdqn/QuarticOscillator-v0", "paper-B.1"
 COMPARED: tuple[Algorithm, ...] = ("cdqn", "dqn")
@@ -121,7 +122,7 @@ def measure_controller(name: str, episodes: int, on_progress: Callable[[int], No
     energy_E = late_energies(env, act, episodes, TEST_SEED)
     if on_progress:
         on_progress(1)
-    return mean(energy_E)
+    return mean_of(energy_E)
 
 
 def _leave_alone(observation_BM: NDArray[Any]) -> NDArray[np.int64]:
@@ -134,7 +135,7 @@ def _new_agent(setting: Setting, algorithm: Algorithm, seed: int) -> Agent:
 
 
 def _test(agent: Agent, episodes: int) -> Mean:
-    return mean(late_energies(_test_env(episodes), agent.predict, episodes, TEST_SEED))
+    return mean_of(late_energies(_test_env(episodes), agent.predict, episodes, TEST_SEED))
 
 
 def _test_env(episodes: int) -> QuarticOscillatorVectorEnv:

@@ -4,21 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cdqn.config import LABELS
 from cdqn.quartic_oscillator import CONTROL_PERIOD, ground_state_energy
 from cdqn.report.reproduction import Claim, Row
-
-
-class Mean(NamedTuple):
-    """A mean and its standard error."""
-
-    value: float
-    stderr: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.4f} ± {self.stderr:.4f}"
+from cdqn.report.statistics import Mean, mean_of
 
 
 class Measured(NamedTuple):
@@ -36,12 +26,6 @@ class Run(NamedTuple):
     seed: int
     tests: list[Measured]
     final: Measured
-
-
-def mean(value_E: NDArray[np.float64]) -> Mean:
-    """Over episodes, or over runs."""
-    count = len(value_E)
-    return Mean(float(value_E.mean()), float(value_E.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan"))
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -67,7 +51,7 @@ def judge(runs: Sequence[Run], scale: str) -> list[Claim]:
         Claim(
             f"{LABELS[name]}: final energy, mean over {len(energy_S)} seeds",
             f"above {ground_state_energy():.4f}, the ground state",
-            f"{mean(energy_S)}; seed by seed {', '.join(f'{energy:.4f}' for energy in energy_S)}",
+            f"{mean_of(energy_S):.4f}; seed by seed {', '.join(f'{energy:.4f}' for energy in energy_S)}",
             None,
         )
         for name, energy_S in final.items()
@@ -92,7 +76,7 @@ def judge(runs: Sequence[Run], scale: str) -> list[Claim]:
 def judge_controllers(energies: Mapping[str, Mean]) -> list[Claim]:
     """The table of controllers: numbers to compare with, nothing is claimed of them."""
     expected = f"above {ground_state_energy():.4f}, the ground state"
-    return [Claim(f"energy with {name} control", expected, str(energy), None) for name, energy in energies.items()]
+    return [Claim(f"energy with {name} control", expected, f"{energy:.4f}", None) for name, energy in energies.items()]
 
 
 def _restlessness(runs: Sequence[Run]) -> float:

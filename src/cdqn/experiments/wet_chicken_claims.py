@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cdqn.config import LABELS
 from cdqn.report.reproduction import Claim, Row
+from cdqn.report.statistics import Mean, mean_of
 
 FloatArray = NDArray[np.float64]
 
@@ -21,7 +23,6 @@ AUTHORS = {
     "cdqn-rg": (14.7, 1.1),
     "dqn-rg": (67.7, 1.0),
 }
-_LABELS = {"cdqn": "C-DQN", "dqn": "DQN", "rg": "RG"}
 _DISTANCES = {"cdqn-dqn": "|Q_CDQN − Q_DQN|", "cdqn-rg": "|Q_CDQN − Q_RG|", "dqn-rg": "|Q_DQN − Q_RG|"}
 EXCESS = "cdqn-dqn+cdqn-rg-dqn-rg"
 """|Q_CDQN − Q_DQN| + |Q_CDQN − Q_RG| − |Q_DQN − Q_RG|: zero where Q_CDQN lies between the other two."""
@@ -43,27 +44,11 @@ class Curves(NamedTuple):
         return distance_ER | {EXCESS: distance_ER["cdqn-dqn"] + distance_ER["cdqn-rg"] - distance_ER["dqn-rg"]}
 
 
-class Mean(NamedTuple):
-    """A mean over repeats and its standard error, NaN for one repeat."""
-
-    value: float
-    stderr: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} ± {self.stderr:.2f}"
-
-
-def mean(value_R: FloatArray) -> Mean:
-    """Over repeats."""
-    count = len(value_R)
-    return Mean(float(value_R.mean()), float(value_R.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan"))
-
-
 def rows(curves: Curves) -> list[Row]:
     """Every curve of the figure."""
     quantities = {"average_reward": curves.reward_ER, "q_distance": curves.distances()}
     return [
-        Row(name, f"{value_ER.shape[1]} repeats", int(epoch), quantity, *mean(value_R))
+        Row(name, f"{value_ER.shape[1]} repeats", int(epoch), quantity, *mean_of(value_R))
         for quantity, values in quantities.items()
         for name, value_ER in values.items()
         for epoch, value_R in zip(curves.epoch_E, value_ER, strict=True)
@@ -90,7 +75,7 @@ def last_part(curves: Curves, value_ER: FloatArray) -> FloatArray:
 
 def _rewards(curves: Curves) -> list[Claim]:
     return [
-        _beside_authors(f"final average reward of {_LABELS[name]}", name, last_part(curves, reward_ER))
+        _beside_authors(f"final average reward of {LABELS[name]}", name, last_part(curves, reward_ER))
         for name, reward_ER in curves.reward_ER.items()
     ]
 
@@ -104,9 +89,11 @@ def _final_distances(curves: Curves) -> list[Claim]:
 
 def _beside_authors(text: str, name: str, value_R: FloatArray) -> Claim:
     """Holds within two standard errors of the difference."""
-    found, authors = mean(value_R), Mean(*AUTHORS[name])
+    found, authors = mean_of(value_R), Mean(*AUTHORS[name])
     apart = abs(found.value - authors.value) / np.hypot(found.stderr, authors.stderr)
-    return Claim(text, f"{authors} (authors' curve)", f"{found} ({apart:.1f} standard errors apart)", bool(apart <= 2))
+    return Claim(
+        text, f"{authors:.2f} (authors' curve)", f"{found:.2f} ({apart:.1f} standard errors apart)", bool(apart <= 2)
+    )
 
 
 def _orders(curves: Curves) -> list[Claim]:
@@ -117,22 +104,22 @@ def _orders(curves: Curves) -> list[Claim]:
         ("dqn", "cdqn", "C-DQN is slightly worse than DQN"),
         ("cdqn", "rg", "C-DQN is better than RG"),
     ):
-        gain = mean(last_part(curves, curves.reward_ER[better] - curves.reward_ER[worse]))
-        text = f"{said}: {_LABELS[better]} − {_LABELS[worse]}"
-        claims.append(Claim(text, "> 0", str(gain), bool(gain.value > 2 * gain.stderr)))
+        gain = mean_of(last_part(curves, curves.reward_ER[better] - curves.reward_ER[worse]))
+        text = f"{said}: {LABELS[better]} − {LABELS[worse]}"
+        claims.append(Claim(text, "> 0", f"{gain:.2f}", bool(gain.value > 2 * gain.stderr)))
     return claims
 
 
 def _rises_and_falls(curves: Curves) -> Claim:
     distance_ER = curves.distances()["cdqn-dqn"]
     peak = int(distance_ER.mean(1).argmax())
-    fall = mean(distance_ER[peak] - last_part(curves, distance_ER))
+    fall = mean_of(distance_ER[peak] - last_part(curves, distance_ER))
     epoch, epochs = curves.epoch_E[peak], curves.epoch_E[-1]
     early = bool(epoch <= epochs / 4)
     return Claim(
         "|Q_CDQN − Q_DQN| increases rapidly in the beginning and then slowly decreases",
         "130 at epoch 95, then down to 53 (authors' curve)",
-        f"{distance_ER[peak].mean():.1f} at epoch {epoch} of {epochs}, then down by {fall}",
+        f"{distance_ER[peak].mean():.1f} at epoch {epoch} of {epochs}, then down by {fall:.2f}",
         early and bool(fall.value > 2 * fall.stderr),
     )
 
@@ -144,6 +131,7 @@ def _lies_between(curves: Curves) -> Claim:
     return Claim(
         "Q_CDQN lies on the line from Q_DQN to Q_RG: |Q_CDQN − Q_DQN| + |Q_CDQN − Q_RG| − |Q_DQN − Q_RG| → 0",
         "0; the authors' curve: from 173 down to 0.55, 0.8 % of |Q_DQN − Q_RG|; holds below 2 %",
-        f"from {distances[EXCESS].mean(1).max():.0f} down to {mean(excess_R)}, {100 * share:.1f} % of |Q_DQN − Q_RG|",
+        f"from {distances[EXCESS].mean(1).max():.0f} down to {mean_of(excess_R):.2f}, "
+        f"{100 * share:.1f} % of |Q_DQN − Q_RG|",
         share < 0.02,
     )

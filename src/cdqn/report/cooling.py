@@ -12,7 +12,7 @@ from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 
 _INK, _GREY = "#222222", "#777777"
-_LABELS = {"cdqn": "C-DQN", "dqn": "DQN"}
+_PANELS = ("cdqn", "dqn")
 
 
 def draw_fig9(reproduction: Reproduction, path: str | Path) -> None:
@@ -22,7 +22,7 @@ def draw_fig9(reproduction: Reproduction, path: str | Path) -> None:
     ground = ground_state_energy()
     figure = Figure(figsize=(10.5, 4.4), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, name in zip(panels, _LABELS, strict=True):
+    for axes, name in zip(panels, _PANELS, strict=True):
         settings = sorted({row.setting for row in reproduction.rows if row.algorithm == name})
         for setting, strength in zip(settings, np.linspace(1, 0.45, len(settings)), strict=True):
             time_T, energy_T, _ = select(reproduction, name, setting, "energy")
@@ -31,7 +31,7 @@ def draw_fig9(reproduction: Reproduction, path: str | Path) -> None:
         axes.annotate("ground state", (1, ground), (-2, 3), ("axes fraction", "data"), "offset points", ha="right")
         axes.set_yscale("log")
         axes.set_xlabel("simulated time of training")
-        axes.set_title(_LABELS[name], loc="left", fontsize=10, color=_INK)
+        axes.set_title(ALGORITHMS[name].label, loc="left", fontsize=10, color=_INK)
         axes.grid(color="#e6e6e6", linewidth=0.8, which="both")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(fontsize=8.5, frameon=False)

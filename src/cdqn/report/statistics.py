@@ -11,6 +11,22 @@ FloatArray = NDArray[np.float64]
 _BLOCK = 2_000_000
 
 
+class Mean(NamedTuple):
+    """A mean and its standard error, NaN for a single value; f"{mean:.2f}" has two digits of both."""
+
+    value: float
+    stderr: float
+
+    def __format__(self, digits: str) -> str:
+        return f"{self.value:{digits}} ± {self.stderr:{digits}}"
+
+
+def mean_of(values: FloatArray) -> Mean:
+    """The mean of independent values."""
+    count = len(values)
+    return Mean(float(values.mean()), float(values.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan"))
+
+
 class Estimate(NamedTuple):
     """A statistic and its confidence interval."""
 
