@@ -125,6 +125,8 @@ def test_spread_over_seeds_and_restlessness_are_judged():
     swapped = [run._replace(algorithm={"cdqn": "dqn", "dqn": "cdqn"}[run.algorithm]) for run in RUNS]
     assert [claim.holds for claim in judge(swapped, "paper")] == [None, None, False, False]
     assert [claim.holds for claim in judge(RUNS, "smoke")] == [None] * 4
+    single = [run for run in RUNS if run.seed == 0]
+    assert [claim.holds for claim in judge(single, "laptop")] == [None, None, None, True]  # no spread over one seed
 
 
 def test_mean_has_its_standard_error():

@@ -217,6 +217,11 @@ def test_distance_is_the_norm_over_positions_and_actions():
     assert distances == pytest.approx({"cdqn-dqn": unit, "cdqn-rg": 2 * unit, "dqn-rg": 3 * unit, EXCESS: 0})
 
 
+def test_nothing_is_judged_by_a_single_repeat():
+    curves = curves_of({"cdqn": 14, "dqn": 14.6, "rg": 10}, {"cdqn": 1.0, "dqn": 0.0, "rg": 3.0}, repeats=1)
+    assert {claim.holds for claim in judge(curves, "paper")} == {None}
+
+
 def test_verdicts_follow_the_numbers():
     good = curves_of({"cdqn": 13.97, "dqn": 14.64, "rg": 10.57}, {"cdqn": 1.0, "dqn": 0.0, "rg": 3.0})
     verdicts = {claim.text: claim.holds for claim in judge(good, "paper")}

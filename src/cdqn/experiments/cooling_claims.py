@@ -61,7 +61,7 @@ def judge(runs: Sequence[Run], scale: str) -> list[Claim]:
             "C-DQN's runs end alike, DQN's do not: standard deviation of the final energy over seeds",
             "C-DQN below DQN",
             f"C-DQN {spread['cdqn']:.4f}, DQN {spread['dqn']:.4f}",
-            spread["cdqn"] < spread["dqn"],
+            spread["cdqn"] < spread["dqn"] if min(map(len, final.values())) > 1 else None,
         ),
         Claim(
             "DQN's learning curves fluctuate: standard deviation within a run over the last half of its tests, median",
