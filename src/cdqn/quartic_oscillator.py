@@ -17,6 +17,7 @@ from math import comb
 from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from cdqn.errors import ConfigError
@@ -78,7 +79,7 @@ class Basis:
     @cached_property
     def grid(self) -> tuple[Reals, Reals]:
         """Points, and what projects a function given there onto the basis: every reset needs them."""
-        x_G, step = np.linspace(-12, 12, 1201, retstep=True)
+        x_G, step = np.linspace(-12, 12, 401, retstep=True)
         return x_G, self.functions(x_G).T * step
 
     def functions(self, x_G: ArrayLike) -> Reals:
@@ -215,20 +216,55 @@ def control_step(
 def free_evolution(
     propagator: Propagator, amplitudes_BN: Amplitudes, count_B: NDArray[np.int64], noise_BT: Reals
 ) -> Amplitudes:
-    """Measured without control for `count_B` substeps; `noise_BT` has a number for each of at least as many."""
-    kick_1N = np.abs(propagator.kick_AN[:1])
-    at_end_BN = np.empty_like(amplitudes_BN)
-    point_BN = _product(amplitudes_BN, propagator.enter_RR)
-    for substep in range(int(count_B.max(initial=0))):
-        if substep:
-            point_BN = _product(point_BN, propagator.between_RR)
-        _measure(propagator, point_BN, kick_1N, noise_BT[:, substep])
-        if (ends := count_B == substep + 1).any():
-            at_end_BN[ends] = point_BN[ends]
-    return normalized(_product(at_end_BN, propagator.leave_RR))
+    """Measured without control for `count_B` ≥ 1 substeps; `noise_BT` has a number for each of at least as many.
+
+    Compiled, one trajectory after the other: a reset has few trajectories and hundreds of substeps.
+    """
+    point_BR = _product(amplitudes_BN, propagator.enter_RR).view(np.float64)
+    kick_N = np.abs(propagator.kick_AN[0])
+    strength = propagator.measurement * propagator.time
+    point_N = propagator.basis.point_N
+    _evolve_freely(point_BR, count_B, noise_BT, propagator.between_RR, kick_N, point_N, strength)
+    return normalized(_product(point_BR.view(np.complex128), propagator.leave_RR))
 
 
-def _measure(propagator: Propagator, point_BN: Amplitudes, kick_BN: Amplitudes | Reals, noise_B: Reals) -> Reals:
+@njit(cache=True)
+def _evolve_freely(
+    point_BR: Reals,
+    count_B: NDArray[np.int64],
+    noise_BT: Reals,
+    between_RR: Reals,
+    kick_N: Reals,
+    point_N: Reals,
+    strength: float,
+) -> None:
+    """The same arithmetic as `_product` and `_measure`, in place."""
+    now_R = np.empty(point_BR.shape[1])
+    for row in range(len(point_BR)):
+        next_R = point_BR[row]
+        for substep in range(count_B[row]):
+            if substep:
+                now_R[:] = next_R
+                next_R[:] = 0.0
+                for i in range(len(now_R)):
+                    for j in range(len(now_R)):
+                        next_R[j] += now_R[i] * between_RR[i, j]
+            norm = first = second = 0.0
+            for n in range(len(point_N)):
+                density = next_R[2 * n] ** 2 + next_R[2 * n + 1] ** 2
+                norm += density
+                first += density * point_N[n]
+                second += density * point_N[n] ** 2
+            mean = first / norm
+            variance = second / norm - mean**2
+            tilt = strength * mean + np.sqrt(strength / 2 + strength**2 * variance) * noise_BT[row, substep]
+            for n in range(len(point_N)):
+                factor = kick_N[n] * np.exp(tilt * point_N[n])
+                next_R[2 * n] *= factor
+                next_R[2 * n + 1] *= factor
+
+
+def _measure(propagator: Propagator, point_BN: Amplitudes, kick_BN: Amplitudes, noise_B: Reals) -> Reals:
     """The exact factor of force and measurement, in place; returns γt·s, where s is the signal.
 
     The detector of a Gaussian error multiplies ψ by exp(−(γt/2)(x−s)²), and shows s with the probability |that|²: a

@@ -313,9 +313,13 @@ def late_energies(
             energies.append(infos["energy"])
             if truncated_B.any():
                 failed_B |= truncated_B
+                if failed_B.all():
+                    break
                 observation, _ = env.reset(seed=seeds, options={"reset_mask": truncated_B})
-        mean_B = np.mean(energies[env.time_limit_steps // 2 :], axis=0)
-        means.append(np.where(failed_B, env.energy_limit, mean_B))
+        mean_B = np.full(env.num_envs, env.energy_limit)
+        if not failed_B.all():
+            mean_B[~failed_B] = np.mean(energies[env.time_limit_steps // 2 :], axis=0)[~failed_B]
+        means.append(mean_B)
     return np.concatenate(means)[:episodes]
 
 
