@@ -61,12 +61,6 @@ def test_result_does_not_depend_on_jobs_and_progress_reaches_the_end(small):
             np.testing.assert_array_equal(getattr(here.history, field.name), getattr(there.history, field.name))
 
 
-def test_progress_in_one_process_counts_all_runs():
-    told = []
-    run_demo(1, jobs=1, on_progress=lambda *progress: told.append(progress), setting=SMALL)
-    assert told == [(done, 180) for done in range(0, 181, 20)]
-
-
 def test_error_in_a_worker_names_the_run():
     with pytest.raises(CdqnError, match=r"seed 100 failed.*no environment 'CartPool-v1'"):
         run_demo(1, jobs=2, setting=dataclasses.replace(SMALL, env_id="CartPool-v1"))

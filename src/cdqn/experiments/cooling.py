@@ -5,6 +5,7 @@ an episode, t from 50 to 100. Each run is a task for one core, saves itself, and
 """
 
 import dataclasses
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from cdqn import controllers
 from cdqn.agent import Agent, load
 from cdqn.checkpoint import newest_step, read_json, write_json
-from cdqn.config import Algorithm
+from cdqn.config import LABELS, Algorithm
 from cdqn.envs.quartic_oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
 from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
 from cdqn.experiments.processes import run_tasks
@@ -72,9 +73,13 @@ def fig9(request: Request) -> Reproduction:
         setting = dataclasses.replace(setting, runs=request.runs)
     seeds = range(request.seed, request.seed + setting.runs)
     folder = (request.out or Path()) / "cooling" / request.scale
-    names = [(algorithm, seed) for seed in seeds for algorithm in COMPARED]
-    tasks = [partial(train, setting, *name, folder / "-".join(map(str, name))) for name in names]
-    runs = run_tasks(tasks, request.processes, [setting.tests] * len(tasks), request.on_progress)
+    tasks = {
+        f"{LABELS[algorithm]} with seed {seed}": partial(
+            train, setting, algorithm, seed, folder / f"{algorithm}-{seed}"
+        )
+        for seed, algorithm in itertools.product(seeds, COMPARED)
+    }
+    runs = run_tasks(tasks, request.processes, setting.tests, request.on_progress)
     about = f"{setting.runs} runs of each, seeds {seeds[0]} to {seeds[-1]}, scale {request.scale}"
     return Reproduction("fig9", about, rows(runs), judge(runs, request.scale))
 
@@ -104,8 +109,8 @@ def compare_controllers(request: Request) -> Reproduction:
     """The three controllers of Wang, Ashida & Ueda (2020), and no control, on the episodes of figure 9's last test."""
     episodes = SCALES[request.scale].final_episodes
     names = [*controllers.CONTROLLERS, "none"]
-    tasks = [partial(measure_controller, name, episodes) for name in names]
-    found = run_tasks(tasks, request.processes, [1] * len(tasks), request.on_progress)
+    tasks = {name: partial(measure_controller, name, episodes) for name in names}
+    found = run_tasks(tasks, request.processes, 1, request.on_progress)
     energies = dict(zip(names, found, strict=True))
     data = [Row(name, f"{episodes} episodes", 0, "energy", *energy) for name, energy in energies.items()]
     about = f"mean of {episodes} episodes, energy over t from 50 to 100, seed {TEST_SEED}, scale {request.scale}"

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 
 from cdqn.checkpoint import load_checkpoint, newest_step, save_checkpoint
-from cdqn.config import ALGORITHMS, Algorithm
+from cdqn.config import ALGORITHMS, LABELS, Algorithm
 from cdqn.envs.wet_chicken import NUM_ACTIONS, TURBULENCE, WATERFALL, next_position
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
@@ -112,11 +112,13 @@ def train_all(setting: Setting, seed: int, jobs: int, folder: Path, on_progress:
     count = max(1, math.ceil(setting.repeats / GROUP_REPEATS), min(2, setting.repeats // 2))
     groups = [part.tolist() for part in np.array_split(np.arange(setting.repeats), count)]
     names = [(algorithm, group) for algorithm in ALGORITHMS for group in groups]
-    tasks = [
-        partial(train_group, setting, algorithm, group, seed, folder / f"{algorithm}-{group[0]}-{group[-1]}")
+    tasks = {
+        f"{LABELS[algorithm]}, repeats {group[0]} to {group[-1]},": partial(
+            train_group, setting, algorithm, group, seed, folder / f"{algorithm}-{group[0]}-{group[-1]}"
+        )
         for algorithm, group in names
-    ]
-    histories = run_tasks(tasks, jobs, [setting.epochs] * len(tasks), on_progress)
+    }
+    histories = run_tasks(tasks, jobs, setting.epochs, on_progress)
     reward: dict[str, FloatArray] = {}
     q: dict[str, FloatArray] = {}
     for algorithm in ALGORITHMS:
