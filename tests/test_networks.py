@@ -55,6 +55,18 @@ def test_every_layer_is_he_uniform_with_zero_biases(build):
         assert torch.count_nonzero(layer.bias) == 0
 
 
+@pytest.mark.parametrize("shape", [(4,), (10, 10, 4), ATARI], ids=["mlp", "minatar", "atari"])
+def test_pytorchs_own_weights_and_biases_are_uniform_within_one_over_the_root_of_the_inputs(shape):
+    network = make_network(shape, 6, (128, 128), initial_weights="pytorch")
+    for layer in (layer for layer in network.modules() if isinstance(layer, nn.Linear | nn.Conv2d)):
+        bound = 1 / math.sqrt(layer.weight[0].numel())
+        for values in (layer.weight, layer.bias):
+            largest = values.abs().max().item()
+            assert 0 < largest <= bound * (1 + 1e-6)
+            if values.numel() >= 100:
+                assert largest > 0.9 * bound
+
+
 def test_dueling_removes_the_mean_advantage():
     value, advantage = torch.tensor([[10.0], [0.0]]), torch.tensor([[1.0, 2.0, 6.0], [-1.0, 0.0, 1.0]])
     assert dueling_q(value, advantage).tolist() == [[8.0, 9.0, 13.0], [-1.0, 0.0, 1.0]]

@@ -193,6 +193,7 @@ def test_preset_of_the_oscillator_has_the_values_of_the_paper(algorithm):
     assert (config.memory_size, config.eviction) == (5000 * 1800, "random")
     assert (config.gamma, config.target_period_updates, config.alpha) == (0.99, 300, 0.2)
     assert (config.epsilon_middle, config.epsilon_final) == (0.2, 0.004)
+    assert (config.hidden[:2], config.initial_weights) == ((512, 512), "pytorch")
 
 
 @pytest.mark.parametrize("preset", TABLE)

@@ -49,6 +49,12 @@ def test_learning_rate_drops_at_shares_of_the_budget():
     assert rates == pytest.approx([1e-3, 4e-4, 4e-4, 8e-5, 8e-5])
 
 
+def test_network_begins_with_the_weights_asked_for():
+    he, pytorch = (make_trainer(initial_weights=name).learner.network for name in ("he", "pytorch"))
+    assert not any(layer.bias.count_nonzero() for layer in he.torso)
+    assert all(layer.bias.count_nonzero() for layer in pytorch.torso)
+
+
 def make_trainer(num_envs=4, env=WalkEnv, **settings):
     vector_env = SyncVectorEnv([env] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
     return Trainer(vector_env, describe(vector_env), Config(**(TINY | settings)))

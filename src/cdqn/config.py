@@ -56,6 +56,9 @@ class Config:
     dueling: bool = True
     """Dueling head: Q = V + A − mean A."""
 
+    initial_weights: Literal["he", "pytorch"] = "he"
+    """By He et al. with gain √2 (App. E.1), or PyTorch's own, √6 times smaller: Q begins nearly flat (App. B.1)."""
+
     loss: Literal["huber", "mse"] = "huber"
     """Huber loss with threshold 1 (Sec. 5.1), or one half of the squared error (Sec. 5.2)."""
     value_transform: bool = False
@@ -313,6 +316,7 @@ _SIZES: tuple[tuple[str, int | None, str], ...] = (
 )
 _CHOICES = {
     "algorithm": ALGORITHMS,
+    "initial_weights": ("he", "pytorch"),
     "loss": ("huber", "mse"),
     "target_copy": ("previous", "exact"),
     "replay": ("prioritized", "uniform"),

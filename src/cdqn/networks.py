@@ -1,6 +1,6 @@
 """Networks that map a batch of observations to Q values, one per action.
 
-Weights by He et al. (2015), uniform with gain √2, biases zero, in every layer (App. E.1).
+Weights by He et al. (2015), uniform with gain √2, biases zero, in every layer (App. E.1); or PyTorch's own.
 The dueling head (Wang et al. 2016) is Q = V + A − mean A.
 """
 
@@ -26,6 +26,13 @@ def he_initialize(module: nn.Module) -> None:
             nn.init.kaiming_uniform_(layer.weight, nonlinearity="relu")
             if layer.bias is not None:
                 nn.init.zeros_(layer.bias)
+
+
+def pytorch_initialize(module: nn.Module) -> None:
+    """PyTorch's own weights and biases, uniform within ±1/√(inputs), for every linear and convolutional layer."""
+    for layer in module.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d):
+            layer.reset_parameters()
 
 
 class Head(nn.Module):
@@ -238,10 +245,16 @@ def make_network(
     hidden: Sequence[int] = (128, 128),
     dueling: bool = True,
     channels: Sequence[int] | None = None,
+    initial_weights: str = "he",
 ) -> nn.Module:
     """The network for observations of this shape: vectors, MinAtar's 10 × 10 × channels, or Atari's frames."""
+    network: nn.Module
     if len(observation_shape) == 1:
-        return MLP(observation_shape[0], num_actions, hidden, dueling)
-    if tuple(observation_shape[:2]) == (10, 10):
-        return MinAtarCNN(observation_shape, num_actions, dueling, width=hidden[-1])
-    return DuelingCNN(observation_shape, num_actions, dueling, hidden[-1], channels or (32, 64, 64))
+        network = MLP(observation_shape[0], num_actions, hidden, dueling)
+    elif tuple(observation_shape[:2]) == (10, 10):
+        network = MinAtarCNN(observation_shape, num_actions, dueling, width=hidden[-1])
+    else:
+        network = DuelingCNN(observation_shape, num_actions, dueling, hidden[-1], channels or (32, 64, 64))
+    if initial_weights == "pytorch":
+        pytorch_initialize(network)
+    return network

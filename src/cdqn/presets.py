@@ -100,6 +100,7 @@ _OSCILLATOR = {
     "num_envs": 32,  # ours: one matrix product for all of them
     "gamma": 0.99,
     "hidden": (512, 512, 256),  # the authors' streams have 256 and 128
+    "initial_weights": "pytorch",  # authors' code; with He's, Q is steep where the energy is high, and that attracts
     "loss": "mse",
     "learning_rate": 1e-3,
     "learning_rate_decay": 1.0,

@@ -44,7 +44,12 @@ class Trainer:
         with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
             torch.manual_seed(config.seed)
             network = make_network(
-                spec.observation_shape, spec.num_actions, config.hidden, config.dueling, config.channels
+                spec.observation_shape,
+                spec.num_actions,
+                config.hidden,
+                config.dueling,
+                config.channels,
+                config.initial_weights,
             )
         self.learner = Learner(network.to(choose_device(config.device, spec.kind == "atari")), config)
         self.actor = Actor(network, spec.num_actions)

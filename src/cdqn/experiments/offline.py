@@ -165,7 +165,14 @@ def train_offline(
 def _make_learner(spec: EnvSpec, config: Config, updates: int) -> Learner:
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
         torch.manual_seed(config.seed)
-        network = make_network(spec.observation_shape, spec.num_actions, config.hidden, config.dueling)
+        network = make_network(
+            spec.observation_shape,
+            spec.num_actions,
+            config.hidden,
+            config.dueling,
+            config.channels,
+            config.initial_weights,
+        )
     learner = Learner(network, config)
     learner.choose_backend(updates)
     return learner
