@@ -5,7 +5,7 @@
 Part 1: the same work as stable-baselines3's DQN on Space Invaders: 84×84 frames, its convolutional network, plain
 DQN (no double Q, no dueling, uniform replay, Huber loss, Adam), batch 32, one update for every 4 steps, 4
 environments; alternating, after learning has begun. The padding of 2 that the paper's network has is left out here,
-so that the two networks are the same.
+so that the two networks are the same. Each side has a process of its own, ours set up as the command line does it.
 
 Part 2: C-DQN under paper-5.1. The limit is 4/(t_update + t_act): the bare update on batches drawn beforehand, and one
 forward pass for 4 states. How near the loop comes to it, and which share of its time is spent inside the networks.
@@ -13,6 +13,7 @@ forward pass for 4 states. How near the loop comes to it, and which share of its
 
 import argparse
 import csv
+import multiprocessing
 import os
 import statistics
 import time
@@ -25,6 +26,7 @@ import torch
 
 import cdqn
 from cdqn.networks import DuelingCNN
+from cdqn.runtime import tune_process
 from cdqn.trainer import Trainer
 
 RESULTS = Path(__file__).parent / "results" / "atari_speed.csv"
@@ -96,6 +98,40 @@ def same_work() -> cdqn.Agent:
         network.KERNELS = DuelingCNN.KERNELS
     DuelingCNN.KERNELS = padded
     return agent
+
+
+class Side:
+    """One side of the comparison, in a process of its own that has learned beyond the warm-up."""
+
+    def __init__(self, make: Callable[[], Learn], threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, other = context.Pipe()
+        context.Process(target=serve, args=(make, threads, other), daemon=True).start()
+        self._pipe.recv()
+
+    def steps_per_second(self, seconds: float) -> float:
+        """Over at least so many seconds."""
+        self._pipe.send(seconds)
+        speed: float = self._pipe.recv()
+        return speed
+
+
+def serve(make: Callable[[], Learn], threads: int, pipe: Any) -> None:
+    """In the process of a side: learn whenever asked to."""
+    torch.set_num_threads(threads)
+    learn = make()
+    learn(WARMUP_STEPS)
+    pipe.send("ready")
+    while True:
+        pipe.send(timed(learn, pipe.recv()))
+
+
+def ours_tuned() -> Learn:
+    """Our side, as `cdqn train` would run it."""
+    threads = torch.get_num_threads()
+    tune_process()
+    torch.set_num_threads(threads)
+    return same_work().learn
 
 
 def timed(learn: Learn, seconds: float) -> float:
@@ -182,17 +218,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=25)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
-    torch.set_num_threads(arguments.threads)
-    torch.set_flush_denormal(True)
     rows: list[tuple[str, int, float]] = []
 
-    learners = {"stable-baselines3 DQN": peer(), "cdqn DQN, the same work": same_work().learn}
-    for learn in learners.values():
-        learn(WARMUP_STEPS)
-    speeds: dict[str, list[float]] = {name: [] for name in learners}
+    makers = {"stable-baselines3 DQN": peer, "cdqn DQN, the same work": ours_tuned}
+    sides = {name: Side(make, arguments.threads) for name, make in makers.items()}
+    speeds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(arguments.repeats):
-        for name, learn in learners.items():
-            speeds[name].append(timed(learn, arguments.seconds))
+        for name, side in sides.items():
+            speeds[name].append(side.steps_per_second(arguments.seconds))
     theirs, mine = speeds.values()
     ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
     print(f"Space Invaders, {arguments.threads} threads, {arguments.repeats} alternating repeats")
@@ -202,6 +235,8 @@ def main() -> None:
     print(f"  ratio {spread(ratios, 2)}")
     rows += [("ratio", i, value) for i, value in enumerate(ratios)]
 
+    tune_process()
+    torch.set_num_threads(arguments.threads)
     agent = ours(preset="paper-5.1")
     agent.learn(WARMUP_STEPS)
     shares, nearness, parts = [], [], []
