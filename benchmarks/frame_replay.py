@@ -34,6 +34,7 @@ from ale_py.vector_env import AtariVectorEnv
 
 from cdqn.replay import Transitions, UniformReplay
 from cdqn.replay.frames import COMPRESSION_LEVEL, FrameStore, estimated_bytes
+from cdqn.runtime import keep_freed_memory
 
 GAMES = ["space_invaders", "pong"]
 FRAME_SHAPE = (105, 80)
@@ -109,6 +110,7 @@ def measure_codecs(game: str, seed: int, count: int) -> list[Row]:
 
 def measure_store(game: str, eviction: str, capacity: int, fills: int, seed: int) -> list[Row]:
     """Fill a memory `fills` times over, then time single calls."""
+    keep_freed_memory()  # as the command line does
     stream, added = play(game, seed), 0
     next(stream)  # the emulators are made
     resident = resident_bytes()

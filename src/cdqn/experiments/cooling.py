@@ -60,9 +60,9 @@ SCALES = {
         final_episodes=2,
         changes={"steps": 4_000, "warmup_steps": 1_000, "hidden": (32, 32), "batch_size": 64, "memory_size": 2_000},
     ),
-    # 1333 episodes in place of 11 000, a network of a quarter of the widths, and a larger share of high step sizes. Within
-    # one target period C-DQN takes half of a Bellman step at most, so its periods must be short to have enough of them;
-    # with periods as short DQN does not learn to cool at all (docs/oscillator.md).
+    # 1333 episodes in place of 11 000, a network of a quarter of the widths, and a larger share of high step sizes.
+    # An error common to all of Q falls fast only just after θ̃ is copied (Eq. 12), so C-DQN needs many copies; with as
+    # many DQN does not learn to cool at all (docs/oscillator.md).
     "laptop": Setting(
         runs=4,
         tests=24,
