@@ -105,8 +105,10 @@ def test_automatic_discount_is_found_at_the_end_of_the_warmup_and_saved(tmp_path
     assert agent.trainer.calibrator.gamma is None
     agent.save(tmp_path / "before")
     agent.learn(300, events.append)
-    (found,) = [event for event in events if isinstance(event, Calibrated)]
-    assert found.step == 1_200
+    (event,) = [event for event in events if isinstance(event, Calibrated)]
+    found = event.found
+    assert event.step == 1_200
+    assert event.row() == {"kind": "calibration", "step": 1_200, **found._asdict()}
     assert 0.99 <= found.gamma <= 0.9998
     assert agent.trainer.learner.gamma == found.gamma
     assert found.scale > 0

@@ -32,7 +32,7 @@ class Calibrator:
             return None
         found = calibrate(self._record, self._multiplier)
         self._take(found)
-        return Calibrated(step, **found._asdict())
+        return Calibrated(step, found)
 
     def normalized(self, batch: Batch) -> Batch:
         """r̂ in the place of r, where Q is normalised: rewards stay raw in memory."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from cdqn.calibration import Calibration
 from cdqn.collector import Episode
 from cdqn.learner import UpdateResult
 
@@ -57,15 +58,10 @@ class Calibrated:
     """The discount and the normalisation found from the warm-up (App. E.3)."""
 
     step: int
-    gamma: float
-    mean: float
-    scale: float
-    reward_frequency: float
-    episodes: int
-    note: str
+    found: Calibration
 
     def row(self) -> Row:
-        return {"kind": "calibration", **asdict(self)}
+        return {"kind": "calibration", "step": self.step, **self.found._asdict()}
 
 
 Event = Episode | Progress | Warned | Calibrated
