@@ -1,4 +1,4 @@
-"""Configuration and presets: what cannot work or cannot act is an error that names the setting."""
+"""Configuration: what cannot work or cannot act is an error that names the setting."""
 
 import dataclasses
 import json
@@ -10,7 +10,7 @@ import pytest
 import cdqn
 from cdqn.config import ALGORITHMS, Config
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.presets import PRESETS, get_preset, make_config
+from cdqn.presets import make_config
 
 NAN = float("nan")
 COUNTS = (
@@ -195,33 +195,3 @@ def test_unknown_setting_is_answered_with_the_nearest_one():
         make_config(learning_rat=1e-3)
     with pytest.raises(ConfigError, match="no setting 'xyzzy'"):
         cdqn.CDQN("CartPole-v1", xyzzy=1)
-
-
-def test_unknown_preset_is_answered_with_the_names_there_are():
-    with pytest.raises(ConfigError) as caught:
-        make_config(preset="atary")
-    assert all(name in str(caught.value) for name in ("atary", *PRESETS))
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_works_for_every_algorithm(preset, algorithm):
-    config = make_config(algorithm, preset)
-    assert config.algorithm == algorithm
-    for name, value in get_preset(preset).settings.items():
-        if not (algorithm == "rg" and name.startswith("target")):
-            assert getattr(config, name) == value
-
-
-def test_what_the_user_sets_goes_before_the_preset():
-    assert make_config(preset="minatar", steps=123).steps == 123
-
-
-def test_preset_does_not_hide_a_users_setting_that_cannot_act():
-    with pytest.raises(ConfigError, match="drop target_period_updates"):
-        make_config("rg", "minatar", target_period_updates=10)
-
-
-def test_agent_refuses_a_preset_for_another_kind_of_environment():
-    with pytest.raises(ConfigError, match="preset 'minatar' is for minatar"):
-        cdqn.CDQN("CartPole-v1", preset="minatar")

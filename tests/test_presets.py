@@ -241,6 +241,17 @@ def test_what_the_user_sets_goes_before_every_preset(preset):
     assert (config.steps, config.adam_epsilon, config.target_period_updates) == (123, 0.25, 7)
 
 
+def test_unknown_preset_is_answered_with_the_names_there_are():
+    with pytest.raises(ConfigError) as caught:
+        make_config(preset="atary")
+    assert all(name in str(caught.value) for name in ("atary", *PRESETS))
+
+
+def test_preset_does_not_hide_a_users_setting_that_cannot_act():
+    with pytest.raises(ConfigError, match="drop target_period_updates"):
+        make_config("rg", "minatar", target_period_updates=10)
+
+
 def test_residual_gradient_drops_target_settings_and_nothing_else():
     shared = {"target_period_updates": 20, "target_copy": "exact", "double_q": True, "alpha": 0.6}
     assert without_idle("rg", shared) == {"alpha": 0.6}
