@@ -193,7 +193,6 @@ def profile_loop(agent: cdqn.Agent, steps: int) -> dict[str, float]:
 
 def bare_networks(trainer: Trainer, updates: int) -> tuple[float, float]:
     """Milliseconds of an update and of a forward pass for 4 states, with nothing around them."""
-    trainer._prefetcher.take()  # the memory has one reader at a time
     # Each batch is used once, as in the loop: what was learned already is more often on the costlier branch.
     batches = [trainer.replay.sample(trainer.config.batch_size) for _ in range(updates)]
     updates_before = trainer.learner.updates

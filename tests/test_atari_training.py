@@ -127,7 +127,6 @@ def test_learner_sees_normalised_rewards_while_the_memory_keeps_raw_ones():
     update = trainer.learner.update
     trainer.learner.update = lambda batch: batches.append(batch) or update(batch)
     agent.learn(40)
-    trainer._prefetcher.take()  # the memory has one reader at a time
     found, gamma = trainer.calibrator.found, trainer.learner.gamma
     for batch in batches:
         raw = trainer.replay.read(batch.slots, batch.weight)

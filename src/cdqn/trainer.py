@@ -84,6 +84,8 @@ class Trainer:
         while self.steps < until_step and not self._stop_requested:
             step_before = self.steps
             actions = self.actor.act(self.collector.observation, self.epsilon(), self._rng)
+            if self._prefetcher is not None and self._updates_due(self.steps + len(actions)) > self.learner.updates:
+                self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
             transitions, episodes, ended = self.collector.step(actions)
             calibrated = self.calibrator.observe(self.steps, transitions, ended)
             if self._prefetcher is not None:
@@ -94,8 +96,6 @@ class Trainer:
                 self.tally.add_episode(episode)
             if self._prefetcher is None:
                 self._learn()
-            elif self._updates_due(self.steps + len(actions)) > self.learner.updates:
-                self._prefetcher.request(self.config.batch_size, self.beta())
             if calibrated:
                 yield calibrated
             yield from episodes
@@ -133,9 +133,7 @@ class Trainer:
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes during training."""
-        drawn = self._prefetcher.state_dict() if self._prefetcher is not None else None
         return {
-            "drawn": drawn,
             "budget_steps": self.budget_steps,
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
@@ -151,8 +149,6 @@ class Trainer:
         self.budget_steps = state["budget_steps"]
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
-        if self._prefetcher is not None:
-            self._prefetcher.load_state_dict(state["drawn"])
         self.calibrator.load_state_dict(state["calibrator"])
         self.tally.load_state_dict(state["tally"])
         self.watch.diverging = bool(state["diverging"])

@@ -2,11 +2,10 @@
 
 Rebuilding stacks of frames takes about as long as stepping four emulators, and both leave Python's lock: done at
 the same time, one of them is free. Nothing may be stored between drawing a batch and learning from it: the rows
-of the step at hand enter the memory afterwards.
+of the step at hand enter the memory afterwards. A batch is taken in the step in which it was requested.
 """
 
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
 
 from cdqn.replay.buffer import UniformReplay
 from cdqn.replay.transitions import Batch
@@ -31,16 +30,3 @@ class Prefetcher:
         batch = self._next.result()
         self._next = None
         return batch
-
-    def state_dict(self) -> dict[str, Any] | None:
-        """Which rows have been drawn; call it before the memory's own, whose random numbers they used."""
-        if self._next is None:
-            return None
-        batch = self._next.result()
-        return {"slots": batch.slots.copy(), "weight": batch.weight.copy()}
-
-    def load_state_dict(self, state: dict[str, Any] | None) -> None:
-        """Draw the same rows again, from a memory that has been restored already."""
-        self._next = None
-        if state is not None:
-            self._next = self._thread.submit(self._replay.read, state["slots"], state["weight"])
