@@ -122,6 +122,13 @@ def test_play_writes_videos(finished_run, here):
     assert Path("out.mp4").read_bytes()[4:8] == b"ftyp"
 
 
+def test_play_cuts_an_episode_off(finished_run, here, capsys):
+    assert main(["play", str(finished_run), "--video", "short.gif", "--max-steps", "3"]) == 0
+    assert capsys.readouterr().out.startswith("returns: 3\n")
+    assert main(["play", str(finished_run), "--video", "short.gif", "--max-steps", "0"]) == 2
+    assert "max_steps is 0" in capsys.readouterr().err
+
+
 def test_list_shows_algorithms_presets_environments_and_runs(finished_run, capsys):
     assert main(["list", "--runs", str(finished_run.parent)]) == 0
     text = capsys.readouterr().out

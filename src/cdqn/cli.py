@@ -192,6 +192,8 @@ class Play:
     """Write the episodes to this .mp4 or .gif instead of opening a window."""
     episodes: int = 1
     """Episodes to play."""
+    max_steps: int | None = None
+    """Steps after which an episode is cut off; default: played to its end."""
     epsilon: float = 0.0
     """Share of random actions."""
     seed: int = 0
@@ -202,7 +204,7 @@ class Play:
         from cdqn.playback import play
 
         agent, _ = load_run(self.run_folder)
-        returns = play(agent, self.episodes, self.epsilon, self.seed, self.video)
+        returns = play(agent, self.episodes, self.epsilon, self.seed, self.video, self.max_steps)
         console.print("returns: " + " ".join(f"{value:g}" for value in returns), soft_wrap=True)
         if self.video:
             console.print(f"video: {self.video}", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Watching a policy: whole episodes, rendered."""
+"""Watching a policy: episodes, rendered."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,16 @@ from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
 from cdqn.integrations.video import write_video
 
 
-def play(agent: Agent, episodes: int, epsilon: float, seed: int, video: Path | None) -> list[float]:
-    """Returns of the episodes, after showing them in a window or writing them to `video`."""
+def play(
+    agent: Agent, episodes: int, epsilon: float, seed: int, video: Path | None, max_steps: int | None = None
+) -> list[float]:
+    """Returns of the episodes, cut off after `max_steps`, after showing them in a window or writing them to `video`."""
     if agent.env_id is None:
         raise ConfigError("the run was trained on an environment object: cdqn play needs an environment id")
     if episodes < 1 or not 0 <= epsilon <= 1:
         raise ConfigError(f"play got episodes {episodes} and ε {epsilon}: at least 1, and within [0, 1]")
+    if max_steps is not None and max_steps < 1:
+        raise ConfigError(f"max_steps is {max_steps}: an episode has at least 1")
     if video and video.suffix not in (".mp4", ".gif"):
         raise ConfigError(f"a video cannot be written as {video.name!r}: name it .mp4 or .gif")
     rng = np.random.default_rng(seed)
@@ -29,8 +33,9 @@ def play(agent: Agent, episodes: int, epsilon: float, seed: int, video: Path | N
     try:
         for episode in range(episodes):
             observation, _ = env.reset(seed=seed + episode)
-            total, done = 0.0, False
-            while not done:
+            total, done, steps = 0.0, False, 0
+            while not done and steps != max_steps:
+                steps += 1
                 if video:
                     frames.append(np.asarray(_render(env)[0], dtype=np.uint8))
                 actions = agent.trainer.actor.act(observation, epsilon, rng) + agent.spec.first_action
