@@ -85,6 +85,7 @@ def test_runs_of_a_scale_differ_in_the_seed_and_the_algorithm_alone(quick_tests,
 def test_the_last_test_is_the_longer_one(quick_tests, tmp_path):
     run = train(TINY, "cdqn", 0, tmp_path)
     assert run.final.energy == pytest.approx(run.tests[-1].energy + 1)  # mean of 0…3 in place of 0, 1
+    assert run.failed == 4  # the seed is in these energies, far above the limit
 
 
 @pytest.mark.parametrize("scale", SCALES)
@@ -97,7 +98,7 @@ def test_scales_are_configurations(scale):
 
 def run_of(algorithm, seed, energies, final):
     tests = [Measured(18 * (i + 1), energy, 0.1) for i, energy in enumerate(energies)]
-    return Run(algorithm, seed, tests, Measured(tests[-1].step, final, 0.01))
+    return Run(algorithm, seed, tests, Measured(tests[-1].step, final, 0.01), failed=int(final > 1))
 
 
 RUNS = [
@@ -114,11 +115,13 @@ def test_rows_have_a_line_for_each_seed_over_simulated_time():
     assert [row.step for row in line] == pytest.approx([1, 2, 3, 4])
     assert line[0].step == 18 * CONTROL_PERIOD
     assert [row.value for row in data if row.quantity == "final_energy"] == [0.75, 0.77, 0.75, 1.75]
+    assert [row.value for row in data if row.quantity == "failed_episodes"] == [0, 0, 0, 1]
 
 
 def test_spread_over_seeds_and_restlessness_are_judged():
     claims = judge(RUNS, "laptop")
-    assert "0.7600 ± 0.0100; seed by seed 0.7500, 0.7700" in claims[0].found
+    assert claims[0].found == "0.7600 ± 0.0100; seed by seed 0.7500, 0.7700"
+    assert claims[1].found == "1.2500 ± 0.5000; seed by seed 0.7500, 1.7500 (1 failed)"
     assert claims[2].found == "C-DQN 0.0141, DQN 0.7071"
     assert claims[3].found == "C-DQN 0.0500, DQN 0.5000"
     assert [claim.holds for claim in claims] == [None, None, True, True]

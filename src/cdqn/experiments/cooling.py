@@ -106,7 +106,7 @@ def train(
     tests = [test for test in _noted(noted) if test.step <= agent.steps]
     for number in range(len(tests), setting.tests):
         agent.learn(round(agent.config.steps * (number + 1) / setting.tests) - agent.steps)
-        tests.append(Measured(agent.steps, *_test(agent, setting.test_episodes)))
+        tests.append(Measured(agent.steps, *mean_of(_late_energies(agent, setting.test_episodes))))
         folder.mkdir(parents=True, exist_ok=True)
         write_json(noted, {"tests": tests})
         agent.save(run)
@@ -114,7 +114,9 @@ def train(
             on_progress(number + 1)
     if on_progress:
         on_progress(setting.tests)
-    return Run(algorithm, seed, tests, Measured(agent.steps, *_test(agent, setting.final_episodes)))
+    energy_E = _late_energies(agent, setting.final_episodes)
+    failed = int((energy_E >= TEST_ENERGY_LIMIT).sum())
+    return Run(algorithm, seed, tests, Measured(agent.steps, *mean_of(energy_E)), failed)
 
 
 def compare_controllers(request: Request) -> Reproduction:
@@ -154,8 +156,8 @@ def _new_agent(setting: Setting, algorithm: Algorithm, seed: int) -> Agent:
     return Agent.from_config(ENV_ID, make_config(algorithm, PRESET, seed=seed, **changes), PRESET)
 
 
-def _test(agent: Agent, episodes: int) -> Mean:
-    return mean_of(late_energies(_test_env(episodes), agent.predict, episodes, TEST_SEED))
+def _late_energies(agent: Agent, episodes: int) -> NDArray[np.float64]:
+    return late_energies(_test_env(episodes), agent.predict, episodes, TEST_SEED)
 
 
 def _test_env(episodes: int) -> QuarticOscillatorVectorEnv:

@@ -26,6 +26,8 @@ class Run(NamedTuple):
     seed: int
     tests: list[Measured]
     final: Measured
+    failed: int
+    """Episodes of the last test that went beyond the energy limit, and count with it."""
 
 
 def rows(runs: Sequence[Run]) -> list[Row]:
@@ -37,6 +39,8 @@ def rows(runs: Sequence[Run]) -> list[Row]:
                 Row(run.algorithm, f"seed {run.seed}", test.step * CONTROL_PERIOD, quantity, test.energy, test.stderr)
                 for test in tests
             ]
+        step = run.final.step * CONTROL_PERIOD
+        data.append(Row(run.algorithm, f"seed {run.seed}", step, "failed_episodes", run.failed, 0.0))
     return data
 
 
@@ -51,7 +55,7 @@ def judge(runs: Sequence[Run], scale: str) -> list[Claim]:
         Claim(
             f"{LABELS[name]}: final energy, mean over {len(energy_S)} seeds",
             f"above {ground_state_energy():.4f}, the ground state",
-            f"{mean_of(energy_S):.4f}; seed by seed {', '.join(f'{energy:.4f}' for energy in energy_S)}",
+            f"{mean_of(energy_S):.4f}; seed by seed {', '.join(_final(run) for run in runs if run.algorithm == name)}",
             None,
         )
         for name, energy_S in final.items()
@@ -77,6 +81,10 @@ def judge_controllers(energies: Mapping[str, Mean]) -> list[Claim]:
     """The table of controllers: numbers to compare with, nothing is claimed of them."""
     expected = f"above {ground_state_energy():.4f}, the ground state"
     return [Claim(f"energy with {name} control", expected, f"{energy:.4f}", None) for name, energy in energies.items()]
+
+
+def _final(run: Run) -> str:
+    return f"{run.final.energy:.4f}" + (f" ({run.failed} failed)" if run.failed else "")
 
 
 def _restlessness(runs: Sequence[Run]) -> float:
