@@ -51,8 +51,8 @@ def test_learning_rate_drops_at_shares_of_the_budget():
 
 def test_network_begins_with_the_weights_asked_for():
     he, pytorch = (make_trainer(initial_weights=name).learner.network for name in ("he", "pytorch"))
-    assert not any(layer.bias.count_nonzero() for layer in he.torso)
-    assert all(layer.bias.count_nonzero() for layer in pytorch.torso)
+    assert not he.head.hidden.bias.count_nonzero()
+    assert pytorch.head.hidden.bias.count_nonzero()
 
 
 def make_trainer(num_envs=4, env=WalkEnv, **settings):

@@ -1,5 +1,7 @@
 """Figure 9: exact resume of its runs, the numbers behind its claims, and the controllers beside them."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -94,6 +96,12 @@ def test_scales_are_configurations(scale):
     assert config.eviction == "random"
     assert config.gamma == 0.99
     assert config.steps % SCALES[scale].tests == 0
+
+
+@pytest.mark.parametrize(("algorithm", "period"), [("cdqn", 7), ("dqn", 300)])
+def test_an_algorithm_has_its_own_target_period_where_the_scale_says_so(algorithm, period):
+    setting = dataclasses.replace(TINY, target_period_updates={"cdqn": 7})
+    assert cooling._new_agent(setting, algorithm, 0).config.target_period_updates == period
 
 
 def run_of(algorithm, seed, energies, final):
