@@ -118,8 +118,8 @@ class Side:
 
 def serve(make: Callable[[], Learn], threads: int, pipe: Any) -> None:
     """In the process of a side: learn whenever asked to."""
-    torch.set_num_threads(threads)
     learn = make()
+    torch.set_num_threads(threads)
     learn(WARMUP_STEPS)
     pipe.send("ready")
     while True:
@@ -128,9 +128,7 @@ def serve(make: Callable[[], Learn], threads: int, pipe: Any) -> None:
 
 def ours_tuned() -> Learn:
     """Our side, as `cdqn train` would run it."""
-    threads = torch.get_num_threads()
     tune_process()
-    torch.set_num_threads(threads)
     return same_work().learn
 
 

@@ -24,8 +24,9 @@ from torch.func import functional_call, grad
 from cdqn import losses
 from cdqn.adam import BETA1, BETA2, adam_step_, clip_gradients_, clip_norm, step_sizes
 from cdqn.config import Config
+from cdqn.envs import EnvSpec
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.networks import DuelingCNN, parameter_count
+from cdqn.networks import DuelingCNN, make_network, parameter_count
 from cdqn.replay import Batch
 from cdqn.value_transform import unsquash
 
@@ -329,6 +330,20 @@ def _to_tensors(batch: Batch, device: torch.device) -> Tensors:
     if device.type != "cpu":
         tensors = [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
     return Tensors(*tensors)
+
+
+def first_network(spec: EnvSpec, config: Config) -> nn.Module:
+    """The network with which a run begins: a function of its configuration, the seed included."""
+    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
+        torch.manual_seed(config.seed)
+        return make_network(
+            spec.observation_shape,
+            spec.num_actions,
+            config.hidden,
+            config.dueling,
+            config.channels,
+            config.initial_weights,
+        )
 
 
 def choose_device(wanted: str, large_network: bool) -> torch.device:

@@ -16,7 +16,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
 from gymnasium.vector import VectorEnv
 
 from cdqn.actor import Actor
@@ -25,10 +24,9 @@ from cdqn.collector import Collector
 from cdqn.config import LABELS, Config
 from cdqn.envs import EnvSpec
 from cdqn.errors import NonFiniteError
-from cdqn.learner import Learner, choose_device
+from cdqn.learner import Learner, choose_device, first_network
 from cdqn.memory import make_replay
 from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned
-from cdqn.networks import make_network
 from cdqn.replay import Prefetcher
 from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
 
@@ -41,16 +39,7 @@ class Trainer:
         self.spec = spec
         self.budget_steps: int | None = None
         replay_rng, self._rng = (np.random.default_rng(s) for s in np.random.SeedSequence(config.seed).spawn(2))
-        with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
-            torch.manual_seed(config.seed)
-            network = make_network(
-                spec.observation_shape,
-                spec.num_actions,
-                config.hidden,
-                config.dueling,
-                config.channels,
-                config.initial_weights,
-            )
+        network = first_network(spec, config)
         self.learner = Learner(network.to(choose_device(config.device, spec.kind == "atari")), config)
         self.actor = Actor(network, spec.num_actions)
         self.replay = make_replay(spec, config, replay_rng)

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from cdqn.actor import Actor
@@ -19,10 +18,9 @@ from cdqn.config import Config
 from cdqn.envs import EnvSpec, describe, make_vec
 from cdqn.errors import ConfigError, NonFiniteError
 from cdqn.evaluation import evaluate
-from cdqn.learner import Learner
+from cdqn.learner import Learner, first_network
 from cdqn.memory import make_replay
 from cdqn.metrics import Tally
-from cdqn.networks import make_network
 from cdqn.replay import Transitions, UniformReplay
 from cdqn.schedules import importance_exponent
 
@@ -163,17 +161,7 @@ def train_offline(
 
 
 def _make_learner(spec: EnvSpec, config: Config, updates: int) -> Learner:
-    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
-        torch.manual_seed(config.seed)
-        network = make_network(
-            spec.observation_shape,
-            spec.num_actions,
-            config.hidden,
-            config.dueling,
-            config.channels,
-            config.initial_weights,
-        )
-    learner = Learner(network, config)
+    learner = Learner(first_network(spec, config), config)
     learner.choose_backend(updates)
     return learner
 
