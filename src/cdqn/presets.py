@@ -169,7 +169,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "laptop": Preset(
         kind="atari",
-        source="a smaller network and frame, for learning real Pong on two cores in about an hour",
+        source="a smaller network and frame, meant for Pong on two cores (docs/atari.md says how far it gets)",
         settings={
             "steps": 500_000,
             "gamma": 0.97,  # a point of Pong is decided within some 40 steps
