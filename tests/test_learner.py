@@ -106,6 +106,15 @@ def test_period_unless_set_is_the_configurations_and_counted_in_updates():
     assert torch.equal(learner.target, before)
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_over_n_steps_the_next_value_is_discounted_n_times(algorithm):
+    batch = tensors(random_batch(np.random.default_rng(0)))
+    three, cubed = (make_learner(algorithm, gamma=gamma, n_step=n) for gamma, n in ((0.9, 3), (0.9**3, 1)))
+    once = make_learner(algorithm, gamma=0.9)
+    torch.testing.assert_close(three.assess(batch).terms.loss, cubed.assess(batch).terms.loss)
+    assert not torch.allclose(three.assess(batch).terms.loss, once.assess(batch).terms.loss)
+
+
 def test_rg_never_copies():
     learner = make_learner("rg")
     start = learner.target.clone()

@@ -1,5 +1,7 @@
 """The trainer: when it updates, what it leaves alone, and that it learns."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -11,7 +13,7 @@ from cdqn.envs import describe
 from cdqn.errors import NonFiniteError
 from cdqn.metrics import Progress, Warned
 from cdqn.trainer import Trainer
-from helpers import ChoiceEnv, WalkEnv
+from helpers import ChoiceEnv, CountingEnv, WalkEnv, assert_same_state
 
 TINY = {
     "steps": 400,
@@ -53,6 +55,29 @@ def test_network_begins_with_the_weights_asked_for():
     he, pytorch = (make_trainer(initial_weights=name).learner.network for name in ("he", "pytorch"))
     assert not he.head.hidden.bias.count_nonzero()
     assert pytorch.head.hidden.bias.count_nonzero()
+
+
+def test_rows_over_n_steps_are_what_is_stored():
+    trainer = make_trainer(num_envs=1, env=CountingEnv, n_step=2, gamma=0.5)
+    run(trainer, 7)  # an episode of 3 steps that is cut off, one of 4 that terminates; rewards are 1, 2, 3 …
+    rows = trainer.replay.read(np.arange(len(trainer.replay)), np.ones(len(trainer.replay)))
+    assert rows.observation[:, 1:].tolist() == [[0, 0], [0, 1], [1, 0], [1, 1], [1, 2], [1, 3]]
+    assert rows.next_observation[:, 1:].tolist() == [[0, 2], [0, 3], [1, 2], [1, 3], [1, 4], [1, 4]]
+    assert rows.reward.tolist() == [2.0, 3.5, 2.0, 3.5, 5.0, 4.0]
+    assert rows.terminated.tolist() == [False] * 4 + [True] * 2
+
+
+def test_run_over_n_steps_resumes_exactly():
+    straight, resumed = make_trainer(n_step=3), make_trainer(n_step=3)
+    for trainer in (straight, resumed):
+        trainer.settle_budget(400)
+    run(straight, 200)
+    state = copy.deepcopy(straight.state_dict())
+    assert len(state["multi_step"]["action"]) > 0
+    assert resumed.load_state_dict(state) is None
+    run(straight, 400)
+    run(resumed, 400)
+    assert_same_state(straight.state_dict(), resumed.state_dict())
 
 
 def make_trainer(num_envs=4, env=WalkEnv, **settings):

@@ -37,6 +37,8 @@ class Config:
     """Discount factor γ: 0.99 unless set, or found automatically (horizon_multiplier)."""
     horizon_multiplier: float | None = None
     """c̃_γ: find γ, and a mean and scale of Q to normalise with, from the rewards of the warm-up (App. E.3)."""
+    n_step: int = 1
+    """Rewards summed before Q(s′) continues the return, with γⁿ. 1 is the paper; 3 in Rainbow."""
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
 
@@ -198,6 +200,10 @@ class Config:
                 raise ConfigError(f"horizon_multiplier finds γ by itself: drop gamma {self.gamma}, or the former")
             if self.reward_clip:
                 raise ConfigError("horizon_multiplier finds γ and the scale of Q from raw rewards: drop reward_clip")
+            if self.n_step > 1:
+                raise ConfigError(
+                    f"n_step {self.n_step} needs γ from the first step on, horizon_multiplier finds it later: drop one"
+                )
 
     def _check_sizes(self) -> None:
         if self.memory_size < self.batch_size:
@@ -296,6 +302,7 @@ _RANGES = {
     (
         "steps",
         "num_envs",
+        "n_step",
         "batch_size",
         "update_period_steps",
         "target_period_updates",

@@ -165,7 +165,7 @@ class Learner:
         config = self.config
         use_huber, transform = config.loss == "huber", config.value_transform
         assert self.gamma is not None
-        facts = (batch.reward, batch.terminated, self.gamma)
+        facts = (batch.reward, batch.terminated, self.gamma**config.n_step)
         targets: tuple[Tensor, ...]
         if config.algorithm == "dqn":
             q_B = losses.action_value(online(batch.observation), batch.action)

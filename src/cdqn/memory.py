@@ -59,5 +59,5 @@ def _make_store(spec: EnvSpec, config: Config) -> Store:
     if spec.kind == "atari":
         from cdqn.replay.frames import FrameStore  # needs an optional package
 
-        return FrameStore(config.memory_size, spec.observation_shape, config.eviction)
+        return FrameStore(config.memory_size, spec.observation_shape, config.eviction, config.n_step)
     return ArrayStore(config.memory_size, spec.observation_shape, spec.observation_dtype)

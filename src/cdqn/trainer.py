@@ -1,8 +1,8 @@
 """The trainer: the only place where environment, memory and learner meet.
 
-    env ─► collector ─► replay.add           replay.sample ─► learner.update ─► |δ| ─► replay.update_priorities
-             ▲ actions                                            │
-             └────────────── actor ◄── online weights ────────────┘
+    env ─► collector ─► multi_step ─► replay.add   replay.sample ─► learner.update ─► |δ| ─► replay.update_priorities
+             ▲ actions                                                  │
+             └───────────────── actor ◄── online weights ───────────────┘
 
 A *step* is one decision of the agent in one environment; N interleaved environments make N steps at a
 time. An *update* is one step of the optimizer; there is one for every `update_period_steps` steps.
@@ -27,7 +27,7 @@ from cdqn.errors import NonFiniteError
 from cdqn.learner import Learner, choose_device, first_network
 from cdqn.memory import make_replay
 from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned
-from cdqn.replay import Prefetcher
+from cdqn.replay import MultiStep, Prefetcher
 from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
 
 
@@ -43,6 +43,7 @@ class Trainer:
         self.learner = Learner(network.to(choose_device(config.device, spec.kind == "atari")), config)
         self.actor = Actor(network, spec.num_actions)
         self.replay = make_replay(spec, config, replay_rng)
+        self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
         self._prefetcher = Prefetcher(self.replay) if spec.kind == "atari" else None
         self.collector = Collector(env, spec, config.seed, config.reward_clip)
         self.calibrator = Calibrator(env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier)
@@ -79,7 +80,7 @@ class Trainer:
             calibrated = self.calibrator.observe(self.steps, transitions, ended)
             if self._prefetcher is not None:
                 self._learn()  # first: what has been drawn must not be overwritten before
-            self.replay.add(transitions)
+            self.replay.add(self._multi_step.extend(transitions))
             self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
             for episode in episodes:
                 self.tally.add_episode(episode)
@@ -126,6 +127,7 @@ class Trainer:
             "budget_steps": self.budget_steps,
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
+            "multi_step": self._multi_step.state_dict(),
             "collector": self.collector.state_dict(),
             "calibrator": self.calibrator.state_dict(),
             "tally": self.tally.state_dict(),
@@ -138,6 +140,7 @@ class Trainer:
         self.budget_steps = state["budget_steps"]
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
+        self._multi_step.load_state_dict(state.get("multi_step", {}))  # absent from older runs
         self.calibrator.load_state_dict(state["calibrator"])
         self.tally.load_state_dict(state["tally"])
         self.watch.diverging = bool(state["diverging"])

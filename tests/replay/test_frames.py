@@ -10,7 +10,7 @@ import pytest
 from frame_play import SHAPE, Play, small_blocks, stored_rows
 
 from cdqn.errors import ConfigError
-from cdqn.replay import ArrayStore, PrioritizedReplay, UniformReplay, frame_blocks
+from cdqn.replay import ArrayStore, MultiStep, PrioritizedReplay, UniformReplay, frame_blocks
 from cdqn.replay.frames import BYTES_PER_PIXEL, FrameStore, estimated_bytes
 
 __all__ = ["small_blocks"]  # a fixture
@@ -103,6 +103,47 @@ def test_each_frame_of_an_episode_is_stored_once():
     for time in range(len(stacks) - 1):
         store.write(np.array([time]), stored_rows(stacks[time : time + 1], stacks[time + 1 : time + 2]))
     assert store.frame_count == 30
+
+
+@pytest.mark.parametrize("steps", [2, 3, 4, 5, 10])
+@pytest.mark.parametrize("length", [3, 12, 60])
+def test_over_n_steps_too_each_frame_is_stored_once(steps, length):
+    """Terminated episodes, one after another in one stream, each with a first frame that fills its first stack."""
+    rng, store, multi_step = np.random.default_rng(0), FrameStore(1000, SHAPE, reach=steps), MultiStep(steps, 0.9)
+    row = 0
+    for _ in range(4):
+        film = rng.integers(256, size=(length + 1, *SHAPE[1:]), dtype=np.uint8)
+        film = np.concatenate([film[:1]] * (SHAPE[0] - 1) + [film])
+        stacks = np.stack([film[i : i + SHAPE[0]] for i in range(length + 1)])
+        for time in range(length):
+            one = stored_rows(stacks[time : time + 1], stacks[time + 1 : time + 2])
+            ready = multi_step.extend(
+                one._replace(first=one.first | (time == 0), terminated=np.array([time == length - 1]))
+            )
+            store.write(row + np.arange(len(ready.action)), ready)
+            row += len(ready.action)
+    assert row == 4 * length
+    assert store.frame_count == 4 * (length + 1)
+    assert_exact_references(store, row)
+
+
+@pytest.mark.parametrize("steps", [3, 10])
+def test_memory_over_n_steps_and_frames_is_that_over_arrays_and_resumes(small_blocks, steps):
+    frames, arrays = FrameStore(80, SHAPE, reach=steps), ArrayStore(80, SHAPE, np.uint8)
+    play, multi_step, position = Play(seed=steps, streams=3), MultiStep(steps, 0.9), 0
+    for round_ in range(200):
+        rows = multi_step.extend(play.rows(5))
+        slots = (position + np.arange(len(rows.action))) % 80
+        position += len(rows.action)
+        frames.write(slots, rows)
+        arrays.write(slots, rows)
+        if round_ == 150:
+            saved = frames.state_dict(80)
+            frames = FrameStore(80, SHAPE, reach=steps)
+            frames.load_state_dict(saved, 80)
+    assert position > 300
+    assert_equal_fields(frames.read(np.arange(80)), arrays.read(np.arange(80)))
+    assert_exact_references(frames, 80)
 
 
 def test_a_gap_of_discarded_rows_stores_no_frame_twice():

@@ -46,10 +46,15 @@ class FrameStore:
     """Transitions between stacks of frames: uint8 observations of shape (stack, height, width).
 
     eviction: what the memory will do once it is full; here it only decides how much `nbytes` expects.
+    reach: steps from one stack of a transition to the other; it decides how many frames are remembered to compare with.
     """
 
     def __init__(
-        self, capacity: int, observation_shape: Sequence[int], eviction: Literal["fifo", "random"] = "fifo"
+        self,
+        capacity: int,
+        observation_shape: Sequence[int],
+        eviction: Literal["fifo", "random"] = "fifo",
+        reach: int = 1,
     ) -> None:
         if capacity < 1:
             raise ConfigError(f"replay capacity is {capacity}: a memory holds at least 1 transition")
@@ -61,6 +66,9 @@ class FrameStore:
             raise ConfigError(f"eviction is {eviction!r}: choose 'fifo' or 'random'")
         self._shape = tuple(observation_shape)
         self._stack = self._shape[0]
+        self._reach = reach
+        # Beside the last stack those since the observation; after an episode's border two frames are new in each row.
+        self._remembered = self._stack + 2 * (reach - 1)
         self._frame_bytes = math.prod(self._shape[1:])
         self._eviction: Literal["fifo", "random"] = eviction
         # Zeros are allocated when they are first written to; frames are numbered from 1.
@@ -159,7 +167,7 @@ class FrameStore:
         streams = saved["streams"]
         expected = {name: ((size, *column.shape[1:]), column.dtype) for name, column in columns.items()}
         expected["streams"] = (streams.shape[:1], np.dtype(np.int64))
-        expected["last_numbers"] = ((*streams.shape[:1], self._stack), np.dtype(np.int64))
+        expected["last_numbers"] = ((*streams.shape[:1], self._remembered), np.dtype(np.int64))
         for name, (shape, dtype) in expected.items():
             if saved[name].shape != shape or saved[name].dtype != dtype:
                 raise CheckpointError(
@@ -188,29 +196,38 @@ class FrameStore:
         known, known_numbers = last_frames.copy(), last_numbers.copy()
         numbers = []
         for i, frame in enumerate(frames):
-            # Most often the observation is the last stack and the next one the same, one frame on: look there first.
-            place = i if i < self._stack else i - self._stack + 1
+            # Most often both stacks are those of the last row, one frame on: look there first.
+            place = self._reach - 1 + i if i < self._stack else self._remembered + 1 + i - 2 * self._stack
             if place >= len(known) or known[place] != frame:
                 place = known.index(frame) if frame in known else len(known)
             if place == len(known):
                 known.append(frame)
                 known_numbers.append(self._frames.add(self._compress(frame)))
             numbers.append(known_numbers[place])
-        # The last stack is referred to as well, so that its numbers stay valid whatever is overwritten.
+        remembered = self._to_remember(numbers[self._stack :], known_numbers)
+        # What is remembered is referred to as well, so that its numbers stay valid whatever is overwritten.
         self._frames.retain(numbers)
-        self._frames.retain(numbers[self._stack :])
+        self._frames.retain(remembered)
         self._frames.release(last_numbers)
-        self._last[stream] = frames[self._stack :], numbers[self._stack :]
+        frame_of = dict(zip(known_numbers, known, strict=True))
+        self._last[stream] = [frame_of[number] for number in remembered], remembered
         if len(self._last) > _MOST_STREAMS:
             self._frames.release(self._last.pop(next(iter(self._last)))[1])
         return numbers
+
+    def _to_remember(self, last_stack: list[int], known_numbers: list[int]) -> list[int]:
+        """The last stack, and before it the newest of the other frames; where there are too few, its first frame."""
+        others = [number for number in dict.fromkeys(reversed(known_numbers)) if number not in last_stack]
+        newest = others[: self._remembered - self._stack][::-1]
+        missing = self._remembered - self._stack - len(newest)
+        return last_stack[:1] * missing + newest + last_stack
 
     def _compress(self, frame: bytes) -> bytes:
         """A copy of its own size: what zstandard returns keeps the memory of an uncompressed frame behind its end."""
         return bytes(memoryview(self._compressor.compress(frame)))
 
     def _last_numbers(self) -> Ints:
-        return np.array([numbers for _, numbers in self._last.values()], np.int64).reshape(-1, self._stack)
+        return np.array([numbers for _, numbers in self._last.values()], np.int64).reshape(-1, self._remembered)
 
     def _is_frame(self, compressed: bytes) -> bool:
         try:
