@@ -1,8 +1,8 @@
 """The trainer: the only place where environment, memory and learner meet.
 
     env ─► collector ─► multi_step ─► replay.add   replay.sample ─► learner.update ─► |δ| ─► replay.update_priorities
-             ▲ actions                                                  │
-             └───────────────── actor ◄── online weights ───────────────┘
+             ▲ actions                                                    │
+             └────────────────── actor ◄── online weights ────────────────┘
 
 A *step* is one decision of the agent in one environment; N interleaved environments make N steps at a
 time. An *update* is one step of the optimizer; there is one for every `update_period_steps` steps.

@@ -1,0 +1,376 @@
+"""The commands of `cdqn`: the fields of a class are its flags, `run` does the work and returns the exit code.
+
+What a command needs is imported where it runs: the others need not wait for it.
+"""
+
+import dataclasses
+import json
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from rich.console import Console
+from tyro.conf import OmitArgPrefixes, Positional, arg
+
+from cdqn.config import ALGORITHMS, LABELS, Config
+from cdqn.errors import ConfigError
+
+console = Console()
+errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
+INTERRUPTED = 130
+
+
+@dataclass
+class Train:
+    """Train an agent; leaves a run folder with its metrics, a checkpoint, a final evaluation and a picture."""
+
+    env_id: Positional[str]
+    """A Gymnasium id such as CartPole-v1, an Atari game such as Pong, or module:id for one of your own."""
+    preset: str | None = None
+    """A named set of settings (`cdqn list`); flags go before it. Default: that of the environment's kind."""
+    until: int | None = None
+    """Stop at this step of the budget, as if interrupted there; `cdqn resume` goes on."""
+    out: Path | None = None
+    """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
+    config: ConfigFlags = field(default_factory=Config)
+
+    def run(self) -> int:
+        from cdqn.agent import Agent
+        from cdqn.runner import train_run
+
+        until = self.config.steps if self.until is None else self.until
+        if not 1 <= until <= self.config.steps:
+            raise ConfigError(f"--until {until} is outside the budget of {self.config.steps} steps: change --steps")
+        agent = Agent.from_config(self.env_id, self.config, self.preset)
+        run = self.out or _default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
+        _announce(agent, self.preset)
+        with ExitStack() as stack:
+            outcome = train_run(agent, run, _consumers(run, agent, stack, until), until)
+        return _conclude(run, outcome)
+
+
+@dataclass
+class Resume:
+    """Go on with a run, or a comparison, exactly where its last checkpoint left it."""
+
+    run_folder: Positional[Path]
+    """A folder made by `cdqn train`, `cdqn compare` or Agent.save."""
+    steps: int | None = None
+    """Train up to this step instead of the run's own budget."""
+    jobs: int | None = None
+    """Processes for a comparison; default: one for each core."""
+
+    def run(self) -> int:
+        from cdqn.comparison import is_comparison
+        from cdqn.runner import resume_run
+
+        if is_comparison(self.run_folder):
+            return _compare(self.run_folder, self.jobs)
+        with ExitStack() as stack:
+            outcome = resume_run(
+                self.run_folder,
+                self.steps,
+                consumers_for=lambda agent, until: _consumers(self.run_folder, agent, stack, until),
+            )
+        return _conclude(self.run_folder, outcome)
+
+
+@dataclass
+class Compare:
+    """Train several algorithms with several seeds, in parallel; leaves a table and a picture."""
+
+    env_id: Positional[str]
+    """A Gymnasium id such as CartPole-v1."""
+    algorithms: str = ",".join(ALGORITHMS)
+    """Which ones, separated by commas."""
+    seeds: int = 5
+    """Runs of each algorithm, with seeds from --seed upwards."""
+    jobs: int | None = None
+    """Processes at a time; default: one for each core."""
+    preset: str | None = None
+    """A named set of settings (`cdqn list`); flags go before it."""
+    out: Path | None = None
+    """The folder of the comparison; default runs/compare-ENV."""
+    config: ConfigFlags = field(default_factory=Config)
+
+    def run(self) -> int:
+        from cdqn.comparison import create_comparison
+        from cdqn.presets import without_idle
+
+        algorithms = [name.strip() for name in self.algorithms.split(",")]
+        for name in algorithms:
+            if name not in ALGORITHMS:
+                raise ConfigError(f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}")
+        if self.seeds < 1 or len(set(algorithms)) < len(algorithms):
+            raise ConfigError("compare needs at least one seed, and each algorithm once")
+        settings = dataclasses.asdict(self.config)
+        configs = [
+            Config(**{**without_idle(name, settings), "algorithm": name, "seed": self.config.seed + i}).resolved()
+            for name in algorithms
+            for i in range(self.seeds)
+        ]
+        folder = self.out or _default_folder(f"compare-{self.env_id}")
+        create_comparison(folder, self.env_id, configs, self.preset)
+        return _compare(folder, self.jobs)
+
+
+@dataclass
+class Evaluate:
+    """Play whole episodes with the policy of a run."""
+
+    run_folder: Positional[Path]
+    """A run folder."""
+    episodes: int | None = None
+    """Episodes to play; default 100, or 400 for each part of the protocol."""
+    epsilon: float | None = None
+    """Share of random actions; default 0, or 0.01 with the protocol."""
+    seed: int | None = None
+    """Seed of the episodes; default: a function of the run's seed."""
+    protocol: Literal["paper"] | None = None
+    """Validate the run's best three candidates, test the winner (App. B.4), write RUN/protocol.json."""
+    json: bool = False
+    """Print one JSON object instead of a sentence."""
+
+    def run(self) -> int:
+        return self._policy() if self.protocol is None else self._protocol()
+
+    def _policy(self) -> int:
+        from cdqn.agent import load_run
+        from cdqn.console import CountDisplay
+        from cdqn.runner import evaluation_row
+
+        agent, _ = load_run(self.run_folder)
+        episodes = 100 if self.episodes is None else self.episodes
+        with CountDisplay("evaluating", episodes, errors) as display:
+            result = agent.evaluate(episodes, self.epsilon or 0.0, self.seed, on_episode=display.advance)
+        if self.json:
+            print(json.dumps(evaluation_row(agent.steps, result)))
+        else:
+            label = LABELS[agent.config.algorithm]
+            sticky = agent.config.sticky_actions
+            played = agent.env_id if sticky is None else f"{agent.env_id}, sticky actions {sticky:g}"
+            console.print(f"{played}, {label} after {agent.steps:,} steps: return {result}", soft_wrap=True)
+        return 0
+
+    def _protocol(self) -> int:
+        from cdqn.console import CountDisplay
+        from cdqn.protocol import EPISODES, EPSILON, run_protocol
+        from cdqn.report.protocol import render_protocol
+        from cdqn.runner import locked
+
+        with locked(self.run_folder), CountDisplay("validating and testing", 1, errors) as display:
+            content = run_protocol(
+                self.run_folder,
+                EPISODES if self.episodes is None else self.episodes,
+                EPSILON if self.epsilon is None else self.epsilon,
+                self.seed,
+                on_begin=lambda total: display.set(0, total),
+                on_episode=display.advance,
+            )
+        if self.json:
+            print(json.dumps(content))
+        else:
+            console.print(render_protocol(content))
+            console.print(f"wrote {self.run_folder / 'protocol.json'}", soft_wrap=True)
+        return 0
+
+
+@dataclass
+class Play:
+    """Watch the policy of a run, in a window or as a video."""
+
+    run_folder: Positional[Path]
+    """A run folder."""
+    video: Path | None = None
+    """Write the episodes to this .mp4 or .gif instead of opening a window."""
+    episodes: int = 1
+    """Episodes to play."""
+    max_steps: int | None = None
+    """Steps after which an episode is cut off; default: played to its end."""
+    epsilon: float = 0.0
+    """Share of random actions."""
+    seed: int = 0
+    """Seed of the episodes."""
+
+    def run(self) -> int:
+        from cdqn.agent import load_run
+        from cdqn.playback import play
+
+        agent, _ = load_run(self.run_folder)
+        returns = play(agent, self.episodes, self.epsilon, self.seed, self.video, self.max_steps)
+        console.print("returns: " + " ".join(f"{value:g}" for value in returns), soft_wrap=True)
+        if self.video:
+            console.print(f"video: {self.video}", soft_wrap=True)
+        return 0
+
+
+@dataclass
+class List:
+    """Show algorithms, presets, environments and the runs in a folder."""
+
+    runs: Path = Path("runs")
+    """Where to look for runs."""
+
+    def run(self) -> int:
+        from cdqn.catalogue import catalogue
+
+        for part in catalogue(self.runs):
+            console.print(part)
+        return 0
+
+
+@dataclass
+class Demo:
+    """See DQN diverge where C-DQN does not: three algorithms on the same data; a table and a picture."""
+
+    out: Path = Path("runs/demo")
+    """Where the picture and the data go."""
+    seeds: int = 6
+    """Runs of each algorithm."""
+    jobs: int | None = None
+    """Processes at a time; default: one for each core, two at most."""
+
+    def run(self) -> int:
+        from cdqn.checkpoint import writing
+        from cdqn.console import CountDisplay
+        from cdqn.experiments.demo import run_demo
+        from cdqn.report.demo import render_demo, write_demo
+
+        with writing(self.out):
+            self.out.mkdir(parents=True, exist_ok=True)
+        with CountDisplay("C-DQN, DQN and RG on the same data", 1, console) as display:
+            result = run_demo(
+                seeds=self.seeds, jobs=self.jobs, on_progress=lambda done, total: display.set(done, total)
+            )
+        console.print(render_demo(result))
+        for path in write_demo(result, self.out):
+            console.print(f"wrote {path}", soft_wrap=True)
+        return 0
+
+
+@dataclass
+class Reproduce:
+    """Do figures of the paper again: data, pictures, and a verdict on what the paper says of them."""
+
+    figures: Positional[list[str]]
+    """Which ones: fig1 fig2 fig3 fig8 fig9 controllers conditioning, or all."""
+    scale: Literal["smoke", "laptop", "paper"] = "laptop"
+    """smoke: does it run; laptop: shorter than the paper's; paper: as published (fig8: hours, fig9: days)."""
+    seed: int = 0
+    """Seed of the runs."""
+    runs: int | None = None
+    """Independent runs of each setting; default: as many as the scale has. Fewer take less time."""
+    jobs: int | None = None
+    """Runs at a time; default: one for each core."""
+    out: Path = Path("runs/reproduce")
+    """Where data and pictures go."""
+
+    def run(self) -> int:
+        from cdqn.checkpoint import writing
+        from cdqn.console import CountDisplay
+        from cdqn.experiments import reproduce
+        from cdqn.experiments.request import Request
+        from cdqn.report.reproduction import render_claims, write_claims, write_rows
+
+        names = list(reproduce.FIGURES) if self.figures == ["all"] else list(dict.fromkeys(self.figures))
+        reproduce.check(names)
+        with writing(self.out):
+            self.out.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            with CountDisplay(f"{name}, {self.scale}", 1, console) as display:
+                request = Request(self.scale, self.seed, self.jobs, self.out, self.runs, display.set)
+                result = reproduce.run(name, request)
+            files = [self.out / f"{name}{ending}" for ending in (".csv", "_claims.csv", ".png", ".pdf")]
+            with writing(self.out):
+                write_rows(files[0], result.rows)
+                write_claims(files[1], result)
+                for picture in files[2:]:
+                    reproduce.draw(result, picture)
+            console.print(render_claims(result))
+            for path in files:
+                console.print(f"wrote {path}", soft_wrap=True)
+        return 0
+
+
+def _announce(agent: Any, preset: str | None) -> None:
+    """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
+    from cdqn.memory import memory_estimate, readable_bytes
+
+    if agent.spec.kind == "atari":
+        config = agent.config
+        size = readable_bytes(memory_estimate(agent.spec, config))
+        console.print(
+            f"preset {preset}, sticky actions {config.sticky_actions:g}; the replay memory of "
+            f"{config.memory_size:,} transitions will take about {size}",
+            highlight=False,
+        )
+
+
+def _default_folder(name: str) -> Path:
+    """Below runs/, with the characters of an environment's id that mean something in a path replaced."""
+    return Path("runs") / name.replace("/", "-").replace(":", "-")
+
+
+def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Callable[[dict[str, Any]], None]]:
+    """Who watches a run: the terminal, and TensorBoard where it is installed."""
+    from cdqn.console import TrainingDisplay
+    from cdqn.integrations.tensorboard import tensorboard_if_installed
+    from cdqn.runtime import tune_process
+
+    tune_process(agent.spec)
+    label = LABELS[agent.config.algorithm]
+    display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
+    consumers: list[Callable[[dict[str, Any]], None]] = [stack.enter_context(display)]
+    if board := tensorboard_if_installed(run / "tensorboard"):
+        stack.callback(board.close)
+        consumers.append(board)
+    return consumers
+
+
+def _conclude(run: Path, outcome: Any) -> int:
+    """The picture, and what to do next."""
+    from cdqn.checkpoint import writing
+    from cdqn.report.figures import learning_curve
+    from cdqn.report.runs import read_run
+
+    picture = run / "learning_curve.png"
+    with writing(picture):
+        learning_curve(read_run(run), picture)
+    console.print(f"run folder: {run}", soft_wrap=True)
+    console.print(f"learning curve: {picture}", soft_wrap=True)
+    if not outcome.finished:
+        console.print(f"stopped at step {outcome.steps:,}: `cdqn resume {run}` goes on from there", soft_wrap=True)
+        return INTERRUPTED
+    return 0
+
+
+def _compare(folder: Path, jobs: int | None) -> int:
+    import numpy as np
+
+    from cdqn.comparison import run_comparison
+    from cdqn.console import ComparisonDisplay
+    from cdqn.report import figures, tables
+    from cdqn.report.runs import find_runs
+
+    try:
+        with ComparisonDisplay(folder, console) as display:
+            outcomes = run_comparison(folder, jobs, display)
+    except KeyboardInterrupt:
+        console.print(f"stopped: `cdqn resume {folder}` goes on from there", soft_wrap=True)
+        return INTERRUPTED
+    runs = find_runs(folder)
+    rows = tables.comparison_table(runs, np.random.default_rng(0))
+    console.print(tables.render(rows))
+    tables.write_csv(folder / "comparison.csv", rows)
+    tables.write_curves_csv(folder / "curves.csv", runs)
+    figures.comparison(runs, folder / "comparison.png")
+    for name in ("comparison.png", "comparison.csv", "curves.csv"):
+        console.print(f"wrote {folder / name}", soft_wrap=True)
+    for outcome in outcomes:
+        if outcome.problem:
+            console.print(f"{outcome.name}: {outcome.problem}", style="yellow", markup=False, soft_wrap=True)
+    return 0 if all(outcome.finished or outcome.problem for outcome in outcomes) else INTERRUPTED
