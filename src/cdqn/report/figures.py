@@ -186,7 +186,8 @@ def _draw_q(axes: Axes, run: Run, colour: str) -> None:
     if q_T.min() < 0:
         axes.plot(bound_step_T, -bound_T, **_DASHED)
     _scale_q(axes, q_T, float(bound_T[-1]))
-    axes.legend(loc="best", fontsize=9, frameon=False)
+    # Above the axes: inside, with a bound at either edge and Q between them, there may be no free place.
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0, fontsize=9, frameon=False)
 
 
 # Several algorithms -------------------------------------------------------------------------------------
