@@ -12,6 +12,7 @@ forward pass for 4 states. How near the loop comes to it, and which share of its
 """
 
 import argparse
+import contextlib
 import csv
 import multiprocessing
 import os
@@ -122,8 +123,9 @@ def serve(make: Callable[[], Learn], threads: int, pipe: Any) -> None:
     torch.set_num_threads(threads)
     learn(WARMUP_STEPS)
     pipe.send("ready")
-    while True:
-        pipe.send(timed(learn, pipe.recv()))
+    with contextlib.suppress(EOFError):  # the other end is closed: nothing more is asked
+        while True:
+            pipe.send(timed(learn, pipe.recv()))
 
 
 def ours_tuned() -> Learn:
