@@ -13,12 +13,11 @@ DISCOUNT = 0.9
 class Episodes:
     """Streams of episodes of random lengths; the observation is (stream, episode, time)."""
 
-    def __init__(self, seed, streams=3, lengths=(1, 9)):
+    def __init__(self, seed):
         self._rng = np.random.default_rng(seed)
-        self._lengths = lengths
-        self.told = [[] for _ in range(streams)]
-        """For each stream its episodes: rows, and how the episode ended (None: it is open)."""
-        for stream in range(streams):
+        self.told = [[], [], []]
+        """For each stream its episodes: rows so far, the length it will have, and whether it then terminates."""
+        for stream in range(3):
             self._begin(stream)
 
     def step(self):
@@ -50,7 +49,7 @@ class Episodes:
         return row
 
     def _begin(self, stream):
-        length = int(self._rng.integers(*self._lengths, endpoint=True))
+        length = int(self._rng.integers(1, 9, endpoint=True))
         self.told[stream].append({"rows": [], "length": length, "terminates": bool(self._rng.integers(2))})
 
 
