@@ -1,4 +1,4 @@
-"""Rows, means since the last row, and the watch for divergence."""
+"""Rows, and means since the last row."""
 
 import json
 
@@ -7,7 +7,7 @@ import pytest
 
 from cdqn.collector import Episode
 from cdqn.learner import UpdateResult
-from cdqn.metrics import DivergenceWatch, Progress, Tally, Warned, row_of, value_bound
+from cdqn.metrics import Progress, Tally, Warned, row_of, value_bound
 
 
 def progress(**values):
@@ -20,6 +20,8 @@ def progress(**values):
         "dqn_share": 0.7,
         "q_mean": 5.0,
         "q_bound": 100.0,
+        "earned_low": -10.0,
+        "earned_high": 60.0,
         "gradient_norm": 1.0,
         "epsilon": 0.1,
         "beta": 0.5,
@@ -84,34 +86,3 @@ def test_bound_is_the_largest_reward_for_ever(reward, gamma, bound):
 def test_there_is_no_bound_without_reward_or_discount():
     assert value_bound(0.0, 0.9) is None
     assert value_bound(1.0, 1.0) is None
-
-
-@pytest.mark.parametrize("q", [149.0, -149.0, 0.0])
-def test_watch_is_silent_below_the_bound_and_its_margin(q):
-    assert DivergenceWatch().check(progress(q_mean=q)) is None
-
-
-@pytest.mark.parametrize("q", [151.0, -151.0, float("inf"), float("nan")])
-def test_watch_warns_of_values_beyond_the_bound(q):
-    warning = DivergenceWatch().check(progress(q_mean=q))
-    assert warning.step == 100
-    assert "diverging" in warning.message
-    assert "r_max/(1−γ) = 100" in warning.message
-
-
-@pytest.mark.parametrize(("error", "warned"), [(299.0, False), (301.0, True), (float("inf"), True)])
-def test_watch_warns_of_errors_beyond_twice_the_bound(error, warned):
-    warning = DivergenceWatch().check(progress(loss=error**2))
-    assert (warning is not None) == warned
-
-
-def test_watch_warns_once_until_it_has_ceased():
-    watch = DivergenceWatch()
-    warned = [watch.check(progress(q_mean=q)) is not None for q in (200.0, 300.0, 50.0, 200.0, 200.0)]
-    assert warned == [True, False, False, True, False]
-
-
-def test_watch_is_silent_while_nothing_is_known():
-    watch = DivergenceWatch()
-    assert watch.check(progress(q_bound=None, q_mean=1e9)) is None
-    assert watch.check(progress(q_mean=None, loss=None)) is None

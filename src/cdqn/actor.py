@@ -1,24 +1,19 @@
-"""The actor: ε-greedy over a borrowed network."""
+"""The actor: the greedy policy of a borrowed network."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import nn
 
+from cdqn.exploration import Actions, Observations
 from cdqn.networks import MLP
-
-Observations = NDArray[Any]
-Actions = NDArray[np.int64]
 
 
 class Actor:
     """Chooses actions, counted from 0, for a batch of observations."""
 
-    def __init__(self, network: nn.Module, num_actions: int) -> None:
-        self.num_actions = num_actions
+    def __init__(self, network: nn.Module) -> None:
         self._q: Callable[[Observations], Observations]
         if isinstance(network, MLP) and next(network.parameters()).device.type == "cpu":
             self._q = network.numpy_forward()
@@ -29,15 +24,6 @@ class Actor:
         """argmax Q, the first of equals."""
         actions: Actions = self._q(observation).argmax(1)
         return actions
-
-    def act(self, observation: Observations, epsilon: float, rng: np.random.Generator) -> Actions:
-        """With probability ε a uniformly random action, else the greedy one, for each row by itself."""
-        count = len(observation)
-        random = rng.integers(self.num_actions, size=count)
-        if epsilon >= 1:
-            return random
-        explore = rng.random(count) < epsilon
-        return np.where(explore, random, self.greedy(observation))
 
 
 def _torch_forward(network: nn.Module) -> Callable[[Observations], Observations]:

@@ -8,8 +8,8 @@ Data flow, from the first random play to the reward that is learned from:
     μ, σ   = estimate_normalization(record.games, γ, f)     Eq. 41–44: only a game over ends an episode
     r̂      = normalized_reward(r, terminated, γ, (μ, σ))    Eq. 45, 46: the network learns Q̂ = (Q−μ)/σ
 
-`calibrate` does all of it. An episode is the sequence of its rewards. Suffixes: T the steps of an episode, K the
-episodes, N the environments.
+`calibrate` does all of it. `RewardScale` is its smaller sister for a given γ: r̂ = r/σ alone. An episode is the
+sequence of its rewards. Suffixes: T the steps of an episode, K the episodes, N the environments.
 """
 
 import math
@@ -28,6 +28,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 Values = TypeVar("Values", Tensor, NDArray[Any])
+Numbers = TypeVar("Numbers", Tensor, NDArray[Any], float)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ROUNDING = 1e-9
@@ -120,6 +121,37 @@ class RewardRecord:
         self.games = _unpacked(state["games"])
         self._open_lives = [rewards.tolist() for rewards in _unpacked(state["open_lives"])]
         self._open_games = [rewards.tolist() for rewards in _unpacked(state["open_games"])]
+
+
+class RewardScale:
+    """The root mean square of all rewards but zeros, gathered step by step.
+
+    Zeros are left out so that a game that rarely pays has the scale of its rewards, and not of their rarity.
+    """
+
+    def __init__(self) -> None:
+        self._squares = 0.0
+        self._count = 0
+
+    def add(self, reward_N: NDArray[Any]) -> None:
+        """The rewards of one step of all environments."""
+        paid = np.asarray(reward_N, np.float64)
+        self._squares += float(paid @ paid)
+        self._count += int(np.count_nonzero(paid))
+
+    def calibration(self, gamma: float) -> Calibration:
+        """Rewards are divided by the scale, Q is not shifted, γ is as it was given."""
+        scale = math.sqrt(self._squares / self._count) if self._count else 1.0
+        note = f"rewards are learned divided by {scale:.4g}, their root mean square so far"
+        if not self._count:
+            note = "no reward has been seen so far: rewards are learned as they are"
+        return Calibration(gamma, 0.0, scale, 0.0, 0, note)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"squares": self._squares, "count": self._count}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._squares, self._count = float(state["squares"]), int(state["count"])
 
 
 def calibrate(
@@ -266,7 +298,7 @@ def normalized_reward(reward: Values, terminated: Values, discount: float, norma
     return np.where(terminated, ended, going_on)
 
 
-def denormalize(q: Values, normalization: Normalization) -> Values:
+def denormalize(q: Numbers, normalization: Normalization) -> Numbers:
     """Q = σ Q̂ + μ."""
     return normalization.scale * q + normalization.mean
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from cdqn.errors import CheckpointError, ConfigError
+from cdqn.exploration import ExplorationName
 
 Algorithm = Literal["cdqn", "dqn", "rg"]
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
@@ -42,6 +43,8 @@ class Config:
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
 
+    normalize_rewards: bool = False
+    """Learn from rewards divided by the root mean square of those in the warm-up, zeros left out."""
     reward_clip: bool = False
     """Learn from rewards clipped to [−1, 1]; returns are reported in raw scores all the same."""
     frame_size: tuple[int, int] | None = None
@@ -111,6 +114,8 @@ class Config:
     raise_predecessor: bool | None = None
     """A large |δ| lifts the priority of the transition before it as well. On unless set."""
 
+    exploration: ExplorationName = "epsilon"
+    """Random actions of one step each, or "epsilon-z": each held for a random time (Dabney et al. 2021)."""
     epsilon_middle: float = 0.1
     """ε at the end of its exponential fall."""
     epsilon_final: float = 0.01
@@ -145,7 +150,7 @@ class Config:
             value = getattr(self, name)
             if value is not None and value not in allowed:
                 raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
-        for name in ("dueling", "value_transform", "reward_clip", "double_q", "raise_predecessor"):
+        for name in _FLAGS:
             if getattr(self, name) not in (None, True, False):
                 raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be True or False")
         for name, count, wanted in _SIZES:
@@ -189,6 +194,11 @@ class Config:
             for name in ("double_q", "target_period_updates", "target_copy"):
                 if getattr(self, name):
                     raise ConfigError(f"rg has no target network: drop {name}")
+        if self.algorithm == "cdqn" and self.target_copy == "exact" and self.target_period_updates == 1:
+            raise ConfigError(
+                "an exact copy after every update makes both terms of C-DQN's loss equal, and C-DQN becomes DQN: "
+                "raise target_period_updates above 1, or use target_copy previous"
+            )
         if self.replay == "uniform":
             for name in _PRIORITIZED_DEFAULTS:
                 if getattr(self, name) is not None:
@@ -200,6 +210,8 @@ class Config:
                 raise ConfigError(f"horizon_multiplier finds γ by itself: drop gamma {self.gamma}, or the former")
             if self.reward_clip:
                 raise ConfigError("horizon_multiplier finds γ and the scale of Q from raw rewards: drop reward_clip")
+            if self.normalize_rewards:
+                raise ConfigError("horizon_multiplier normalises Q, and rewards with it: drop normalize_rewards")
             if self.n_step > 1:
                 raise ConfigError(
                     f"n_step {self.n_step} needs γ from the first step on, horizon_multiplier finds it later: drop one"
@@ -321,6 +333,7 @@ _SIZES: tuple[tuple[str, int | None, str], ...] = (
     ("channels", 3, "three numbers of channels"),
     ("frame_size", 2, "a height and a width"),
 )
+_FLAGS = ("dueling", "value_transform", "normalize_rewards", "reward_clip", "double_q", "raise_predecessor")
 _CHOICES = {
     "algorithm": ALGORITHMS,
     "initial_weights": ("he", "pytorch"),
@@ -329,6 +342,7 @@ _CHOICES = {
     "replay": ("prioritized", "uniform"),
     "eviction": ("fifo", "random"),
     "priority_scheme": ("floor", "original"),
+    "exploration": get_args(ExplorationName),
     "device": ("auto", "cpu", "cuda"),
     "compile": ("auto", "on", "off"),
 }

@@ -12,6 +12,7 @@ from cdqn.actor import Actor
 from cdqn.collector import Collector
 from cdqn.envs import EnvSpec
 from cdqn.errors import UnsupportedEnvironmentError
+from cdqn.exploration import EpsilonGreedy
 
 MAX_EPISODE_STEPS = 1_000_000
 """A policy that never ends an episode must not hang an evaluation of an environment without time limit."""
@@ -55,12 +56,13 @@ def evaluate(
     The shares are fixed beforehand: taking the first to finish would favour short episodes.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    policy = EpsilonGreedy(spec.num_actions)
     collector = Collector(env, spec, seed)
     quota = np.full(env.num_envs, episodes // env.num_envs)
     quota[: episodes % env.num_envs] += 1
     results: list[tuple[float, int]] = []
     while quota.any():
-        actions = actor.act(collector.observation, epsilon, rng)
+        actions = policy.act(actor.greedy, collector.observation, epsilon, rng)
         finished = collector.step(actions).episodes
         for episode in finished:
             if quota[episode.env]:

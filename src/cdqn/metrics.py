@@ -1,10 +1,9 @@
-"""What a run says of itself: events, their rows in metrics.jsonl, and the watch for divergence.
+"""What a run says of itself: events, and their rows in metrics.jsonl.
 
 A row is a flat JSON object with a `kind` and the `step` it was written at. `steps_per_second` is the only
 value that depends on the clock: all others of a resumed run are those of the uninterrupted one.
 """
 
-import math
 from collections import deque
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -23,7 +22,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True)
 class Progress:
-    """The state of a run, at regular steps; means are over the updates since the last one."""
+    """The state of a run, at regular steps; means are over the updates since the last one.
+
+    Q and its bounds are in units of the environment's rewards, the loss in those of the learned Q.
+    """
 
     step: int
     update: int
@@ -33,6 +35,10 @@ class Progress:
     dqn_share: float | None
     q_mean: float | None
     q_bound: float | None
+    """r_max/(1−γ), with the largest reward so far"""
+    earned_low: float | None
+    """Least and largest discounted return from any state of the last 100 episodes"""
+    earned_high: float | None
     gradient_norm: float | None
     epsilon: float
     beta: float | None
@@ -131,32 +137,3 @@ def value_bound(reward_abs_max: float, discount: float) -> float | None:
     if reward_abs_max == 0 or discount == 1:
         return None
     return reward_abs_max / (1 - discount)
-
-
-class DivergenceWatch:
-    """Tells when values or errors are beyond what any true value function could give.
-
-    |Q| ≤ r_max/(1−γ), and so |δ| ≤ 2 r_max/(1−γ) for a correct Q. A learned Q may overshoot a little where
-    the true one is close to its bound (CartPole), hence the margin.
-    """
-
-    MARGIN = 1.5
-
-    def __init__(self) -> None:
-        self.diverging = False
-
-    def check(self, progress: Progress) -> Warned | None:
-        """A warning at the first sight of divergence, and again only after it had ceased."""
-        bound = progress.q_bound
-        if bound is None or progress.q_mean is None or progress.loss is None:
-            return None
-        limit = self.MARGIN * bound
-        message = None
-        if not abs(progress.q_mean) <= limit:
-            message = f"the mean of max Q is {progress.q_mean:.4g}, beyond the bound r_max/(1−γ) = {bound:.4g}"
-        elif not math.sqrt(progress.loss) <= 2 * limit:
-            message = f"the TD error is {math.sqrt(progress.loss):.4g}, beyond 2 r_max/(1−γ) = {2 * bound:.4g}"
-        was_diverging, self.diverging = self.diverging, message is not None
-        if message is None or was_diverging:
-            return None
-        return Warned(progress.step, f"training is diverging: {message}")

@@ -10,6 +10,7 @@ from cdqn.agent import Agent
 from cdqn.checkpoint import writing
 from cdqn.envs import make_vec
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
+from cdqn.exploration import EpsilonGreedy
 from cdqn.integrations.video import write_video
 
 
@@ -26,6 +27,7 @@ def play(
     if video and video.suffix not in (".mp4", ".gif"):
         raise ConfigError(f"a video cannot be written as {video.name!r}: name it .mp4 or .gif")
     rng = np.random.default_rng(seed)
+    policy = EpsilonGreedy(agent.spec.num_actions)
     frames: list[Any] = []
     returns: list[float] = []
     mode = "rgb_array" if video else "human"
@@ -38,7 +40,7 @@ def play(
                 steps += 1
                 if video:
                     frames.append(np.asarray(_render(env)[0], dtype=np.uint8))
-                actions = agent.trainer.actor.act(observation, epsilon, rng) + agent.spec.first_action
+                actions = policy.act(agent.trainer.actor.greedy, observation, epsilon, rng) + agent.spec.first_action
                 observation, reward, terminated, truncated, _ = env.step(actions)
                 total += float(reward[0])
                 done = bool(terminated[0] or truncated[0])

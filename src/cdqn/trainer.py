@@ -22,11 +22,13 @@ from cdqn.actor import Actor
 from cdqn.calibrator import Calibrator
 from cdqn.collector import Collector
 from cdqn.config import LABELS, Config
+from cdqn.divergence import Watch
 from cdqn.envs import EnvSpec
 from cdqn.errors import NonFiniteError
+from cdqn.exploration import make_exploration
 from cdqn.learner import Learner, choose_device, first_network
 from cdqn.memory import make_replay
-from cdqn.metrics import DivergenceWatch, Event, Progress, Tally, Warned
+from cdqn.metrics import Event, Progress, Tally
 from cdqn.replay import MultiStep, Prefetcher
 from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
 
@@ -41,14 +43,17 @@ class Trainer:
         replay_rng, self._rng = (np.random.default_rng(s) for s in np.random.SeedSequence(config.seed).spawn(2))
         network = first_network(spec, config)
         self.learner = Learner(network.to(choose_device(config.device, spec.kind == "atari")), config)
-        self.actor = Actor(network, spec.num_actions)
+        self.actor = Actor(network)
+        self.exploration = make_exploration(config.exploration, spec.num_actions, env.num_envs)
         self.replay = make_replay(spec, config, replay_rng)
         self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
         self._prefetcher = Prefetcher(self.replay) if spec.kind == "atari" else None
         self.collector = Collector(env, spec, config.seed, config.reward_clip)
-        self.calibrator = Calibrator(env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier)
+        self.calibrator = Calibrator(
+            env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier, config.normalize_rewards
+        )
         self.tally = Tally()
-        self.watch = DivergenceWatch()
+        self.watch = Watch(config, env.num_envs)
         self._stop_requested = False
 
     @property
@@ -73,11 +78,12 @@ class Trainer:
         clock, clock_step = time.perf_counter(), self.steps
         while self.steps < until_step and not self._stop_requested:
             step_before = self.steps
-            actions = self.actor.act(self.collector.observation, self.epsilon(), self._rng)
+            actions = self.exploration.act(self.actor.greedy, self.collector.observation, self.epsilon(), self._rng)
             if self._prefetcher is not None and self._updates_due(self.steps + len(actions)) > self.learner.updates:
                 self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
             transitions, episodes, ended = self.collector.step(actions)
             calibrated = self.calibrator.observe(self.steps, transitions, ended)
+            self.watch.observe(transitions, ended, self.calibrator.gamma)
             if self._prefetcher is not None:
                 self._learn()  # first: what has been drawn must not be overwritten before
             self.replay.add(self._multi_step.extend(transitions))
@@ -94,9 +100,8 @@ class Trainer:
                 now = time.perf_counter()
                 progress = self._progress((self.steps - clock_step) / (now - clock))
                 clock, clock_step = now, self.steps
-                # The warning first: whoever saves at `Progress` has then seen all of this step.
-                if warning := self.watch.check(progress):
-                    yield self._advise(warning)
+                # The warnings first: whoever saves at `Progress` has then seen all of this step.
+                yield from self.watch.check(progress, self.calibrator.unit, self._budget())
                 yield progress
 
     def epsilon(self) -> float:
@@ -114,7 +119,8 @@ class Trainer:
 
     def beta(self) -> float:
         """β of the importance weights at the present step."""
-        return importance_exponent(self.steps, self._budget(), self.config.beta_start or 1.0)
+        start = self.config.beta_start
+        return importance_exponent(self.steps, self._budget(), 1.0 if start is None else start)
 
     def learning_rate(self) -> float:
         """Step size of Adam at the present step."""
@@ -128,10 +134,11 @@ class Trainer:
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
             "multi_step": self._multi_step.state_dict(),
+            "exploration": self.exploration.state_dict(),
             "collector": self.collector.state_dict(),
             "calibrator": self.calibrator.state_dict(),
             "tally": self.tally.state_dict(),
-            "diverging": self.watch.diverging,
+            "watch": self.watch.state_dict(),
             "rng": self._rng.bit_generator.state,
         }
 
@@ -141,13 +148,15 @@ class Trainer:
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
         self._multi_step.load_state_dict(state.get("multi_step", {}))  # absent from older runs
+        self.exploration.load_state_dict(state.get("exploration", {}))  # absent from older runs
         self.calibrator.load_state_dict(state["calibrator"])
         self.tally.load_state_dict(state["tally"])
-        self.watch.diverging = bool(state["diverging"])
+        self.watch.load_state_dict(state.get("watch", {}))  # absent from older runs
         self._rng.bit_generator.state = state["rng"]
         notice = self.collector.load_state_dict(state["collector"])
         if notice:
             self.calibrator.restart()
+            self.watch.restart()
         return notice
 
     def _budget(self) -> int:
@@ -184,19 +193,19 @@ class Trainer:
         means = self.tally.take_means()
         if self.config.algorithm != "cdqn":
             means["dqn_share"] = None
+        if means["q_mean"] is not None:
+            means["q_mean"] = self.calibrator.raw_q(means["q_mean"])
+        earned_low, earned_high = self.watch.earned.range() or (None, None)
         return Progress(
             step=self.steps,
             update=self.learner.updates,
             episodes=self.tally.episodes,
             return_mean=self.tally.return_mean(),
             q_bound=self.calibrator.q_bound(self.tally.reward_abs_max),
+            earned_low=earned_low,
+            earned_high=earned_high,
             epsilon=self.epsilon(),
             beta=self.beta() if self.config.replay == "prioritized" else None,
             steps_per_second=steps_per_second,
             **means,
         )
-
-    def _advise(self, warning: Warned) -> Warned:
-        if self.config.algorithm == "dqn":
-            return Warned(warning.step, f"{warning.message}; algorithm cdqn is the convergent one")
-        return Warned(warning.step, f"{warning.message}; lower learning_rate or raise batch_size")

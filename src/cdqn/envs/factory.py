@@ -15,6 +15,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers import DtypeObservation, FlattenObservation
 
 from cdqn.envs.atari import (
     FRAME_SIZE,
@@ -62,7 +63,7 @@ def make_vec(
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env):
-        makers = [lambda: env]
+        makers = [lambda: flattened(env)]
     else:
         _register(env)
         if _is_native(env):
@@ -113,8 +114,9 @@ def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
         )
     if not isinstance(observations, Box):
         raise UnsupportedEnvironmentError(
-            f"the environment has observations {observations}: only gymnasium.spaces.Box is supported; "
-            "wrap it in gymnasium.wrappers.FlattenObservation, which makes a vector of it"
+            f"the environment has observations {observations}, which cannot be made a vector: drop what is not "
+            "numbers with gymnasium.wrappers.FilterObservation, or wrap each environment of a VectorEnv in "
+            "gymnasium.wrappers.FlattenObservation"
         )
     dtype: np.dtype[Any] = np.dtype(observations.dtype)
     if dtype == np.float64:
@@ -150,7 +152,22 @@ def _is_native(env_id: str) -> bool:
 def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
     # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
     env: gym.Env[Any, Any] = _made(env_id, partial(gym.make, env_id, disable_env_checker=True), render_mode)
-    return env
+    return flattened(env)
+
+
+def flattened(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
+    """`env` with a vector observation where its own has another form: a number becomes one-hot, a Dict is joined.
+
+    Gymnasium's own flattening. What it cannot flatten (text, sequences) is left for `describe` to refuse.
+    """
+    space = env.observation_space
+    if isinstance(space, Box) or not space.is_np_flattenable:
+        return env
+    env = FlattenObservation(env)
+    flat = env.observation_space
+    assert isinstance(flat, Box)
+    one_hot = np.issubdtype(flat.dtype, np.integer) and flat.low.min() >= 0 and flat.high.max() <= 1
+    return DtypeObservation(env, np.int8) if one_hot else env  # Gymnasium has 8 bytes for each 0 or 1
 
 
 def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any:

@@ -129,7 +129,7 @@ def train_offline(
     _check_counts(updates, record_every, evaluate_every, evaluation_episodes)
     config = config.resolved()
     learner = _make_learner(data.spec, config, updates)
-    actor = Actor(learner.network, data.spec.num_actions)
+    actor = Actor(learner.network)
     replay = _fill_replay(data, config)
     env = make_vec(data.env_id, min(EVALUATION_ENVS, evaluation_episodes))
     evaluation_seed = int(np.random.SeedSequence(config.seed, spawn_key=_EVALUATION).generate_state(1)[0])
