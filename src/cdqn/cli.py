@@ -10,13 +10,27 @@ from typing import Any
 
 import tyro
 
-from cdqn.commands import INTERRUPTED, Compare, Demo, Evaluate, List, Play, Reproduce, Resume, Train, console, errors
+from cdqn.commands import (
+    INTERRUPTED,
+    Compare,
+    Demo,
+    Evaluate,
+    List,
+    Play,
+    Reproduce,
+    Resume,
+    Suite,
+    Train,
+    console,
+    errors,
+)
 from cdqn.config import ALGORITHMS
 from cdqn.errors import CdqnError
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,
     "compare": Compare,
+    "suite": Suite,
     "evaluate": Evaluate,
     "resume": Resume,
     "play": Play,
@@ -53,6 +67,7 @@ def entry() -> None:
 def _parse(arguments: list[str]) -> Any:
     """The command with its flags, or None after printing the help."""
     from cdqn import __version__
+    from cdqn.presets import DEFAULT_PRESETS, default_preset
 
     if not arguments or arguments[0] in ("-h", "--help"):
         console.print(_help(), soft_wrap=True)
@@ -69,13 +84,22 @@ def _parse(arguments: list[str]) -> Any:
     kind = COMMANDS[name]
     if kind not in (Train, Compare):
         return tyro.cli(kind, prog=f"cdqn {name}", args=rest)
-    command = _parse_with_preset(name, rest, _flag(rest, "--preset"))
-    if command.preset is None:  # the environment has been read now, and has a preset by default
+    named_preset = _flag(rest, "--preset")
+    # Until the environment has been read its kind is unknown; what --help shows are the defaults of most.
+    command = _parse_with_preset(name, rest, named_preset or DEFAULT_PRESETS["vector"])
+    if named_preset is None:  # the environment has been read now, and has a preset by default
         from cdqn.envs import kind_of
-        from cdqn.presets import default_preset
 
         command = _parse_with_preset(name, rest, default_preset(kind_of(command.env_id)))
+    command.given = _given(rest, command.config)
     return command
+
+
+def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:
+    """The settings that the command line names, with the values that the parser found: the rest are defaults."""
+    named = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments}
+    values = {name: getattr(config, name) for name in vars(config)}
+    return {name: value for name, value in values.items() if name in named or f"no_{name}" in named}
 
 
 def _parse_with_preset(name: str, arguments: Sequence[str], preset: str | None) -> Any:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from rich.console import Console
 from tyro.conf import OmitArgPrefixes, Positional, arg
@@ -93,29 +93,69 @@ class Compare:
     """Processes at a time; default: one for each core."""
     preset: str | None = None
     """A named set of settings (`cdqn list`); flags go before it."""
+    same_settings: bool = False
+    """Give all algorithms the settings of the first one, in place of each one's own defaults."""
     out: Path | None = None
     """The folder of the comparison; default runs/compare-ENV."""
     config: ConfigFlags = field(default_factory=Config)
 
+    given: ClassVar[dict[str, Any]] = {}
+    """Settings named on the command line; they hold for every algorithm on which they act."""
+
     def run(self) -> int:
         from cdqn.comparison import create_comparison
-        from cdqn.presets import without_idle
+        from cdqn.presets import make_config, without_idle
 
-        algorithms = [name.strip() for name in self.algorithms.split(",")]
+        algorithms = _names(self.algorithms)
         for name in algorithms:
             if name not in ALGORITHMS:
                 raise ConfigError(f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}")
         if self.seeds < 1 or len(set(algorithms)) < len(algorithms):
             raise ConfigError("compare needs at least one seed, and each algorithm once")
-        settings = dataclasses.asdict(self.config)
-        configs = [
-            Config(**{**without_idle(name, settings), "algorithm": name, "seed": self.config.seed + i}).resolved()
-            for name in algorithms
-            for i in range(self.seeds)
-        ]
+        first = make_config(algorithms[0], self.preset, **without_idle(algorithms[0], self.given))
+        settings = dataclasses.asdict(first) if self.same_settings else self.given
+        configs = []
+        for name in algorithms:
+            acting = without_idle(name, {key: value for key, value in settings.items() if key != "algorithm"})
+            config = make_config(name, self.preset, **acting)
+            configs += [dataclasses.replace(config, seed=config.seed + i).resolved() for i in range(self.seeds)]
         folder = self.out or _default_folder(f"compare-{self.env_id}")
         create_comparison(folder, self.env_id, configs, self.preset)
         return _compare(folder, self.jobs)
+
+
+@dataclass
+class Suite:
+    """Train each algorithm, with its own default settings, on a dozen well-known tasks; a table and a picture."""
+
+    scale: Literal["smoke", "laptop"] = "laptop"
+    """smoke: does it run (2 minutes); laptop: about 50 000 steps a task (hours on two cores)."""
+    algorithms: str = ",".join(ALGORITHMS)
+    """Which ones, separated by commas."""
+    tasks: str | None = None
+    """Which ones, separated by commas; default: all of them."""
+    seeds: int = 5
+    """Runs of each algorithm on each task, with seeds from --seed upwards."""
+    seed: int = 0
+    """The first seed."""
+    jobs: int | None = None
+    """Processes at a time; default: one for each core."""
+    out: Path = Path("runs/suite")
+    """The folder of the suite. One that exists is continued."""
+
+    def run(self) -> int:
+        from cdqn.suite import open_suite, plan_suite
+        from cdqn.tasks import TASKS
+
+        tasks = list(TASKS) if self.tasks is None else _names(self.tasks)
+        plan = plan_suite(self.scale, tasks, _names(self.algorithms), self.seed, self.seeds)
+        open_suite(self.out, self.scale, plan)
+        return _suite(self.out, plan, self.jobs)
+
+
+def _names(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",")]
 
 
 @dataclass
@@ -351,13 +391,13 @@ def _conclude(run: Path, outcome: Any) -> int:
 def _compare(folder: Path, jobs: int | None) -> int:
     import numpy as np
 
-    from cdqn.comparison import run_comparison
-    from cdqn.console import ComparisonDisplay
+    from cdqn.comparison import comparison_steps, run_comparison
+    from cdqn.console import RunsDisplay
     from cdqn.report import figures, tables
     from cdqn.report.runs import find_runs
 
     try:
-        with ComparisonDisplay(folder, console) as display:
+        with RunsDisplay(comparison_steps(folder), console) as display:
             outcomes = run_comparison(folder, jobs, display)
     except KeyboardInterrupt:
         console.print(f"stopped: `cdqn resume {folder}` goes on from there", soft_wrap=True)
@@ -374,3 +414,36 @@ def _compare(folder: Path, jobs: int | None) -> int:
         if outcome.problem:
             console.print(f"{outcome.name}: {outcome.problem}", style="yellow", markup=False, soft_wrap=True)
     return 0 if all(outcome.finished or outcome.problem for outcome in outcomes) else INTERRUPTED
+
+
+def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
+    import numpy as np
+
+    from cdqn.checkpoint import writing
+    from cdqn.console import RunsDisplay
+    from cdqn.report import suite
+    from cdqn.run_pool import run_all
+
+    totals = {name: run.config.steps for name, run in plan.items()}
+    try:
+        with RunsDisplay(totals, console) as display:
+            outcomes = run_all(folder, plan, jobs, display)
+    except KeyboardInterrupt:
+        console.print(f"stopped: the same command with --out {folder} resumes it", soft_wrap=True, markup=False)
+        return INTERRUPTED
+    runs = suite.read_suite(folder)
+    if runs:
+        results = suite.results_of(runs)
+        console.print(suite.render(results, np.random.default_rng(0)))
+        for line in suite.verdict(results, np.random.default_rng(0)):
+            console.print(line, markup=False, highlight=False)
+        with writing(folder):
+            suite.write_scores(folder / "suite.csv", results)
+            suite.write_evaluations(folder / "evaluations.csv", runs)
+            suite.suite_picture(runs, folder / "suite.png")
+        for name in ("suite.png", "suite.csv", "evaluations.csv"):
+            console.print(f"wrote {folder / name}", soft_wrap=True, markup=False)
+    problems = {outcome.name: outcome.problem for outcome in outcomes if not outcome.finished}
+    for name, problem in problems.items():
+        errors.print(f"cdqn: {name} is not complete: {problem}", style="red", markup=False)
+    return 1 if problems else 0

@@ -1,6 +1,6 @@
 """What a run looks like in a terminal: a live bar, or plain lines where nobody watches."""
 
-from pathlib import Path
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -15,7 +15,6 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from cdqn.checkpoint import read_json
 from cdqn.metrics import Row
 
 
@@ -25,8 +24,9 @@ def describe_progress(row: Row) -> str:
     if row["loss"] is not None:
         parts.append(f"loss {_number(row['loss'])}")
     if row["q_mean"] is not None:
-        bound = "" if row["q_bound"] is None else f" of {_number(row['q_bound'])}"
-        parts.append(f"Q {_number(row['q_mean'])}{bound}")
+        earned = row.get("earned_low"), row.get("earned_high")
+        beside = "" if None in earned else f" (earned {_number(earned[0])} … {_number(earned[1])})"
+        parts.append(f"Q {_number(row['q_mean'])}{beside}")
     parts.append(f"ε {row['epsilon']:.2f}")
     if row["dqn_share"] is not None:
         parts.append(f"DQN branch {row['dqn_share']:.0%}")
@@ -110,13 +110,13 @@ class CountDisplay(_Display):
         self._bar.update(self._task, completed=done, total=total)
 
 
-class ComparisonDisplay(_Display):
-    """One bar for each run of a comparison that is under way."""
+class RunsDisplay(_Display):
+    """One bar for each of several runs that is under way."""
 
-    def __init__(self, folder: Path, console: Console) -> None:
+    def __init__(self, totals: Mapping[str, int], console: Console) -> None:
+        """`totals` are the steps of each run, by name."""
         super().__init__(console, *_run_columns())
-        content = read_json(folder / "comparison.json", "a comparison")
-        self._totals: dict[str, int] = {name: settings["steps"] for name, settings in content["runs"].items()}
+        self._totals = totals
         self._tasks: dict[str, Any] = {}
         self._done = 0
 

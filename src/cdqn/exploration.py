@@ -4,6 +4,7 @@ An exploration is given the greedy policy and ε, and chooses an action for each
 the methods of `Exploration`.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
@@ -14,6 +15,10 @@ Observations = NDArray[Any]
 Actions = NDArray[np.int64]
 Greedy = Callable[[Observations], Actions]
 ExplorationName = Literal["epsilon", "epsilon-z"]
+
+
+ZETA_2 = math.pi**2 / 6
+"""Σ n⁻²"""
 
 
 class Exploration(Protocol):
@@ -53,8 +58,9 @@ class EpsilonGreedy:
 class EpsilonZGreedy:
     """Random actions that are held (Dabney et al. 2021, "Temporally-Extended ε-Greedy Exploration").
 
-    With probability ε a random action is begun, and repeated for a number of steps drawn from a zeta distribution,
-    P(n) ∝ n⁻². One random action moves a car, or a pole, hardly at all; ten equal ones do.
+    A random action is repeated for a number of steps drawn from a zeta distribution, P(n) ∝ n⁻². One random action
+    moves a car, or a pole, hardly at all; ten equal ones do. ε is the share of steps that are random, as in ε-greedy
+    (in the paper it is the chance to begin, and the share is larger).
     """
 
     EXPONENT = 2.0
@@ -65,9 +71,14 @@ class EpsilonZGreedy:
         self.num_actions = num_actions
         self._left = np.zeros(num_envs, dtype=np.int64)
         self._held = np.zeros(num_envs, dtype=np.int64)
+        duration_N = np.arange(1, self.LONGEST + 1)
+        probability_N = duration_N**-self.EXPONENT / ZETA_2
+        probability_N[-1] += 1 - probability_N.sum()  # all that would be longer
+        self._mean_duration = float(duration_N @ probability_N)
 
     def act(self, greedy: Greedy, observation: Observations, epsilon: float, rng: np.random.Generator) -> Actions:
-        begin = (self._left == 0) & (rng.random(len(observation)) < epsilon)
+        chance = epsilon / (epsilon + self._mean_duration * (1 - epsilon)) if epsilon else 0.0
+        begin = (self._left == 0) & (rng.random(len(observation)) < chance)
         if count := int(begin.sum()):
             self._left[begin] = np.minimum(rng.zipf(self.EXPONENT, count), self.LONGEST)
             self._held[begin] = rng.integers(self.num_actions, size=count)

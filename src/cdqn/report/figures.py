@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cdqn.errors import ConfigError
 from cdqn.report.palette import ALGORITHMS
-from cdqn.report.runs import Curve, Run, group_by_algorithm
+from cdqn.report.runs import Curve, Run, differing_settings, group_by_algorithm
 from cdqn.report.statistics import align_curves, mean_band
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def divergence(
 
 def draw_learning_curve(run: Run) -> Figure:
     """One run: return, loss, and Q against its bound, stacked over the same steps."""
-    figure = _figure(width=8.0, height=8.0)
+    figure = figure_of(width=8.0, height=8.0)
     return_axes, loss_axes, q_axes = figure.subplots(3, 1, sharex=True)
     appearance = ALGORITHMS[run.algorithm]
     figure.suptitle(f"{run.env_label} · {appearance.label} · seed {run.seed}", fontsize=13, color=_INK)
@@ -69,7 +69,7 @@ def draw_learning_curve(run: Run) -> Figure:
     _draw_loss(loss_axes, run, appearance.colour)
     _draw_q(q_axes, run, appearance.colour)
     for axes in (return_axes, loss_axes, q_axes):
-        _decorate(axes)
+        decorate(axes)
         axes.tick_params(labelbottom=axes is q_axes)
     _tick_log_axis(loss_axes)
     q_axes.set_xlabel("steps", fontsize=11, color=_INK)
@@ -91,7 +91,7 @@ def draw_comparison(runs: Iterable[Run], rng: np.random.Generator | None = None)
         bound_text=_BOUND_TEXT,
         return_label="training return",
         q_label="mean max Q(s′) / bound" if bounded else "mean max Q(s′)",
-        title=env_label,
+        title="\n".join(filter(None, (env_label, differing_settings(groups)))),
         x_label="steps",
         rng=rng,
         seeds={algorithm: len(group) for algorithm, group in groups.items()},
@@ -236,7 +236,7 @@ def _draw_panels(
 ) -> Figure:
     """Three panels; without a generator the bands come from a fixed seed, so that a picture repeats."""
     rng = np.random.default_rng(0) if rng is None else rng
-    figure = _figure(width=12.0, height=4.4)
+    figure = figure_of(width=12.0, height=4.4)
     return_axes, loss_axes, q_axes = figure.subplots(1, 3, sharex=True)
     loss_axes.set_yscale("log")
     if bound is not None:
@@ -245,12 +245,12 @@ def _draw_panels(
     for axes, quantity, label in zip((return_axes, loss_axes, q_axes), QUANTITIES, labels, strict=True):
         for algorithm, history in histories.items():
             if quantity in history:
-                _draw_algorithm(axes, *history[quantity], ALGORITHMS[algorithm].colour, rng)
+                draw_algorithm(axes, *history[quantity], ALGORITHMS[algorithm].colour, rng)
         if not axes.lines:
             _say(axes, "nothing recorded")
         axes.set_title(label, fontsize=11, color=_INK, loc="left")
         axes.set_xlabel(x_label, fontsize=11, color=_INK)
-        _decorate(axes)
+        decorate(axes)
     if bound is not None and q_axes.lines:
         below = bool((_pool(histories, "q") < -0.5 * bound).any())
         _draw_bound(q_axes, bound, bound_text, below, at_right=_bound_is_clearer_at_right(histories, bound))
@@ -260,7 +260,7 @@ def _draw_panels(
     return figure
 
 
-def _draw_algorithm(axes: Axes, x_T: FloatArray, value_ST: FloatArray, colour: str, rng: np.random.Generator) -> None:
+def draw_algorithm(axes: Axes, x_T: FloatArray, value_ST: FloatArray, colour: str, rng: np.random.Generator) -> None:
     """A thin line per seed, and their mean with its band where every seed has a value.
 
     The mean is taken on the scale of the axis, which on a logarithmic one is the geometric mean: the
@@ -302,13 +302,15 @@ def _draw_legend(figure: Figure, seeds: Mapping[str, int], algorithms: list[str]
 _DASHED: dict[str, Any] = {"color": _GREY, "linestyle": (0, (5, 3)), "linewidth": 1.3, "zorder": 1.5}
 
 
-def _figure(width: float, height: float) -> Figure:
+def figure_of(width: float, height: float) -> Figure:
+    """An empty figure of this size in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _decorate(axes: Axes) -> None:
+def decorate(axes: Axes) -> None:
+    """The house's look: a light grid, two spines, steps in thousands."""
     from matplotlib.ticker import EngFormatter, FuncFormatter
 
     axes.grid(color="#e6e6e6", linewidth=0.8)

@@ -158,6 +158,26 @@ def group_by_algorithm(runs: Iterable[Run]) -> dict[str, list[Run]]:
     return {name: group for name, group in groups.items() if group}
 
 
+def differing_settings(groups: Mapping[str, Sequence[Run]]) -> str:
+    """In which settings the algorithms differ, as a sentence; empty if in none.
+
+    What does not act on an algorithm is None in its configuration, and no difference.
+    """
+    configs = {name: group[0].config for name, group in groups.items()}
+    names = dict.fromkeys(name for config in configs.values() for name in config)
+    parts = []
+    for name in names:
+        acting = {key: config[name] for key, config in configs.items() if config.get(name) is not None}
+        if name not in ("algorithm", "seed") and len({str(value) for value in acting.values()}) > 1:
+            values = ", ".join(f"{ALGORITHMS[key].label} {_short(value)}" for key, value in acting.items())
+            parts.append(f"{name} {values}")
+    return "own settings: " + "; ".join(parts) if parts else ""
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def _read_config(path: Path) -> dict[str, Any]:
     try:
         config: dict[str, Any] = json.loads(path.read_bytes())["config"]

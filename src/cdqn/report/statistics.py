@@ -92,6 +92,27 @@ def bootstrap_interval(
     return Estimate(value, float(low), float(high))
 
 
+def stratified_interval(
+    samples: Sequence[Sequence[FloatArray]],
+    statistic: Callable[[list[FloatArray]], FloatArray],
+    rng: np.random.Generator,
+    confidence: float = 0.95,
+    resamples: int = 10_000,
+) -> Estimate:
+    """Percentile bootstrap over several tasks: within each of them its runs are resampled, and then pooled.
+
+    `samples[a][t]` are the values of sample a (an algorithm) on task t. The statistic is given one array for each
+    sample, with all tasks side by side in the last axis, which it reduces (Agarwal et al. 2021).
+    """
+    value = float(statistic([np.concatenate(list(groups)) for groups in samples]))
+    drawn = [
+        np.concatenate([group[rng.integers(len(group), size=(resamples, len(group)))] for group in groups], axis=1)
+        for groups in samples
+    ]
+    low, high = np.quantile(statistic(drawn), _tails(confidence))
+    return Estimate(value, float(low), float(high))
+
+
 def align_curves(curves: Sequence[tuple[ArrayLike, ArrayLike]], points: int = 200) -> tuple[FloatArray, FloatArray]:
     """S curves, each with its own steps, on one grid: `step_P`, `value_SP`.
 

@@ -1,0 +1,50 @@
+"""The tasks of the suite: what they are called, how long they are trained, and the scores that returns are measured by.
+
+Pure data. A normalised score is 0 for a random policy and 1 for the reference.
+"""
+
+from typing import NamedTuple
+
+
+class Task(NamedTuple):
+    """One environment of the suite."""
+
+    name: str
+    """As it stands in tables and folders."""
+    env_id: str
+    steps: int
+    """Budget at laptop scale."""
+    random: float
+    """Mean return of a uniformly random policy, 1000 episodes (benchmarks/random_scores.py)."""
+    reference: float
+    source: str
+    """Where the reference is from."""
+    extra: str | None = None
+    """The extra of this package that installs the environment."""
+
+    def normalized(self, score: float) -> float:
+        """0 for random play, 1 for the reference; a policy worse than random play counts as random."""
+        return max(0.0, (score - self.random) / (self.reference - self.random))
+
+
+_SOLVED = "Gymnasium's threshold for a solved task"
+_OPTIMUM = "the optimum"
+_OWN = "about the best run at this budget among the trials of docs/tuning.md"
+
+TASKS: dict[str, Task] = {
+    task.name: task
+    for task in (
+        Task("CartPole", "CartPole-v1", 50_000, 22.2, 500.0, _OPTIMUM),
+        Task("Acrobot", "Acrobot-v1", 50_000, -499.0, -80.0, _OWN),
+        Task("MountainCar", "MountainCar-v0", 60_000, -200.0, -110.0, _SOLVED),
+        Task("LunarLander", "LunarLander-v3", 100_000, -180.0, 200.0, _SOLVED, "box2d"),
+        Task("CliffWalking", "cdqn/CliffWalking-v0", 20_000, -1500.0, -13.0, _OPTIMUM),
+        Task("FrozenLake", "cdqn/FrozenLake8x8-v0", 20_000, 0.0, 1.0, _OPTIMUM),
+        Task("Taxi", "Taxi-v3", 60_000, -770.0, 7.9, _OPTIMUM),
+        Task("Asterix", "MinAtar/Asterix-v1", 50_000, 0.5, 2.0, _OWN, "minatar"),
+        Task("Breakout", "MinAtar/Breakout-v1", 50_000, 0.5, 8.0, _OWN, "minatar"),
+        Task("Freeway", "MinAtar/Freeway-v1", 50_000, 0.1, 40.0, _OWN, "minatar"),
+        Task("Seaquest", "MinAtar/Seaquest-v1", 50_000, 0.1, 2.0, _OWN, "minatar"),
+        Task("SpaceInvaders", "MinAtar/SpaceInvaders-v1", 50_000, 3.0, 30.0, _OWN, "minatar"),
+    )
+}
