@@ -96,9 +96,7 @@ def main() -> None:
     rows = []
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.jobs, mp_context=context) as pool:
-        futures = [
-            pool.submit(train, name, seed) for seed in range(options.seeds) for name in options.tasks.split(",")
-        ]
+        futures = [pool.submit(train, name, seed) for seed in range(options.seeds) for name in options.tasks.split(",")]
         for future in as_completed(futures):
             rows += future.result()
             print(*rows[-1], flush=True)

@@ -1,5 +1,9 @@
 """Environments for the tests of the command line, registered on import (`cli_envs:ID`)."""
 
+import os
+import signal
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 from gymnasium.spaces import Box, Dict, Discrete
@@ -42,6 +46,26 @@ class InfiniteObservation(Line):
         return observation
 
 
+class Dies(Line):
+    """Kills its own process after 700 steps, once for each file deaths/* of the working directory."""
+
+    def _pay(self, action):
+        if self.steps_made > 700 and (deaths := sorted(Path("deaths").glob("*"))):
+            deaths[0].unlink()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return float(action)
+
+
+class AlwaysDies(Line):
+    def _pay(self, action):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Raises(Line):
+    def _pay(self, action):
+        raise RuntimeError("the game\nhas crashed")
+
+
 class DictObservation(Line):
     observation_space = Dict({"x": Box(-1, 1, (2,), np.float32)})
 
@@ -54,5 +78,15 @@ class Picture(Line):
     observation_space = Box(0, 255, (84, 84, 3), np.uint8)
 
 
-for environment in (Line, NaNReward, InfiniteObservation, DictObservation, TextTypedObservation, Picture):
+for environment in (
+    Line,
+    Dies,
+    AlwaysDies,
+    Raises,
+    NaNReward,
+    InfiniteObservation,
+    DictObservation,
+    TextTypedObservation,
+    Picture,
+):
     gym.register(f"{environment.__name__}-v0", entry_point=environment)

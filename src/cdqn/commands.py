@@ -15,7 +15,7 @@ from rich.console import Console
 from tyro.conf import OmitArgPrefixes, Positional, arg
 
 from cdqn.config import ALGORITHMS, LABELS, Config
-from cdqn.errors import ConfigError
+from cdqn.errors import CheckpointError, ConfigError
 
 console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -391,45 +391,34 @@ def _conclude(run: Path, outcome: Any) -> int:
 def _compare(folder: Path, jobs: int | None) -> int:
     import numpy as np
 
-    from cdqn.comparison import comparison_steps, run_comparison
-    from cdqn.console import RunsDisplay
+    from cdqn.comparison import planned_runs
     from cdqn.report import figures, tables
-    from cdqn.report.runs import find_runs
+    from cdqn.report.runs import differing_settings, group_by_algorithm
 
-    try:
-        with RunsDisplay(comparison_steps(folder), console) as display:
-            outcomes = run_comparison(folder, jobs, display)
-    except KeyboardInterrupt:
-        console.print(f"stopped: `cdqn resume {folder}` goes on from there", soft_wrap=True)
+    outcomes = _run_all(folder, planned_runs(folder), jobs, f"`cdqn resume {folder}` resumes it")
+    if outcomes is None:
         return INTERRUPTED
-    runs = find_runs(folder)
-    rows = tables.comparison_table(runs, np.random.default_rng(0))
-    console.print(tables.render(rows))
-    tables.write_csv(folder / "comparison.csv", rows)
-    tables.write_curves_csv(folder / "curves.csv", runs)
-    figures.comparison(runs, folder / "comparison.png")
-    for name in ("comparison.png", "comparison.csv", "curves.csv"):
-        console.print(f"wrote {folder / name}", soft_wrap=True)
-    for outcome in outcomes:
-        if outcome.problem:
-            console.print(f"{outcome.name}: {outcome.problem}", style="yellow", markup=False, soft_wrap=True)
-    return 0 if all(outcome.finished or outcome.problem for outcome in outcomes) else INTERRUPTED
+    runs, problems = _readable_runs(folder, outcomes)
+    if runs:
+        rows = tables.comparison_table(runs, np.random.default_rng(0))
+        console.print(tables.render(rows))
+        if differences := differing_settings(group_by_algorithm(runs)):
+            console.print(f"{differences} (--same-settings for equal ones)", soft_wrap=True, markup=False)
+        tables.write_csv(folder / "comparison.csv", rows)
+        tables.write_curves_csv(folder / "curves.csv", runs)
+        figures.comparison(runs, folder / "comparison.png")
+        _tell_written(folder, "comparison.png", "comparison.csv", "curves.csv")
+    return _tell_missing(problems, f"`cdqn resume {folder}` tries again what is missing")
 
 
 def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
     import numpy as np
 
     from cdqn.checkpoint import writing
-    from cdqn.console import RunsDisplay
     from cdqn.report import suite
-    from cdqn.run_pool import run_all
 
-    totals = {name: run.config.steps for name, run in plan.items()}
-    try:
-        with RunsDisplay(totals, console) as display:
-            outcomes = run_all(folder, plan, jobs, display)
-    except KeyboardInterrupt:
-        console.print(f"stopped: the same command with --out {folder} resumes it", soft_wrap=True, markup=False)
+    outcomes = _run_all(folder, plan, jobs, "the same command resumes it")
+    if outcomes is None:
         return INTERRUPTED
     runs = suite.read_suite(folder)
     if runs:
@@ -441,9 +430,48 @@ def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
             suite.write_scores(folder / "suite.csv", results)
             suite.write_evaluations(folder / "evaluations.csv", runs)
             suite.suite_picture(runs, folder / "suite.png")
-        for name in ("suite.png", "suite.csv", "evaluations.csv"):
-            console.print(f"wrote {folder / name}", soft_wrap=True, markup=False)
+        _tell_written(folder, "suite.png", "suite.csv", "evaluations.csv")
     problems = {outcome.name: outcome.problem for outcome in outcomes if not outcome.finished}
+    return _tell_missing(problems, "the same command tries again what is missing")
+
+
+def _run_all(folder: Path, plan: Any, jobs: int | None, resume: str) -> Any:
+    """The outcomes of all runs, shown while they last; None after an interruption."""
+    from cdqn.console import RunsDisplay
+    from cdqn.run_pool import run_all
+
+    try:
+        with RunsDisplay({name: run.config.steps for name, run in plan.items()}, console) as display:
+            return run_all(folder, plan, jobs, display)
+    except KeyboardInterrupt:
+        console.print(f"stopped: {resume}", soft_wrap=True, markup=False)
+        return None
+
+
+def _tell_written(folder: Path, *names: str) -> None:
+    for name in names:
+        console.print(f"wrote {folder / name}", soft_wrap=True, markup=False)
+
+
+def _tell_missing(problems: dict[str, Any], remedy: str) -> int:
+    """What is not complete, and why; the exit code."""
     for name, problem in problems.items():
         errors.print(f"cdqn: {name} is not complete: {problem}", style="red", markup=False)
+    if problems:
+        errors.print(f"cdqn: {remedy}", style="red", markup=False)
     return 1 if problems else 0
+
+
+def _readable_runs(folder: Path, outcomes: Any) -> tuple[list[Any], dict[str, str]]:
+    """The runs of a comparison that have something to show, and why those that are not complete are not."""
+    from cdqn.report.runs import read_run
+
+    runs: list[Any] = []
+    problems = {outcome.name: outcome.problem for outcome in outcomes if not outcome.finished}
+    for outcome in outcomes:
+        try:
+            if (folder / outcome.name / "config.json").exists():
+                runs.append(read_run(folder / outcome.name))
+        except CheckpointError as error:
+            problems[outcome.name] = str(error)
+    return runs, problems

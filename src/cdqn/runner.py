@@ -7,13 +7,12 @@ RUN/config.json       the environment and every setting
 """
 
 import json
-import signal
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Self
+from types import TracebackType
+from typing import Self
 
 from cdqn.agent import Agent, Restored, load_run, write_run_config
 from cdqn.candidates import Candidates
@@ -23,7 +22,7 @@ from cdqn.envs import EnvLike
 from cdqn.errors import CheckpointError
 from cdqn.evaluation import EvaluationResult
 from cdqn.metrics import Progress, Row, Warned, row_of
-from cdqn.trainer import Trainer
+from cdqn.stopping import Stop, stop_on_signal
 
 try:
     import fcntl
@@ -77,14 +76,19 @@ class MetricsFile:
                 raise
 
 
-def train_run(agent: Agent, run: Path, consumers: Sequence[Consumer] = (), until: int | None = None) -> Outcome:
-    """Train a new agent for its budget, or `until` a step of it, in a new run folder."""
+def train_run(
+    agent: Agent, run: Path, consumers: Sequence[Consumer] = (), until: int | None = None, stop: Stop | None = None
+) -> Outcome:
+    """Train a new agent for its budget, or `until` a step of it, in a new run folder.
+
+    It ends early, with a checkpoint, at a signal or, where `stop` is given, at that alone.
+    """
     create_folder(run)
     with writing(run):
         write_run_config(run, agent)
     with locked(run):
         agent.save_checkpoint(run, 0)  # so that a run killed before its first checkpoint resumes too
-        return _train(agent, run, until or agent.config.steps, Restored(0), consumers)
+        return _train(agent, run, until or agent.config.steps, Restored(0), consumers, stop)
 
 
 def resume_run(
@@ -92,6 +96,7 @@ def resume_run(
     steps: int | None = None,
     env: EnvLike | None = None,
     consumers_for: Callable[[Agent, int], Sequence[Consumer]] = lambda agent, until: (),
+    stop: Stop | None = None,
 ) -> Outcome:
     """Go on with a run where its checkpoint left it, to its budget or to `steps`.
 
@@ -108,7 +113,7 @@ def resume_run(
         if restored.notice:
             for consumer in consumers:
                 consumer(Warned(agent.steps, restored.notice).row())
-        return _train(agent, run, until, restored, consumers)
+        return _train(agent, run, until, restored, consumers, stop)
 
 
 def create_folder(run: Path) -> None:
@@ -135,7 +140,9 @@ def locked(run: Path) -> Iterator[None]:
         yield
 
 
-def _train(agent: Agent, run: Path, until: int, restored: Restored, consumers: Sequence[Consumer]) -> Outcome:
+def _train(
+    agent: Agent, run: Path, until: int, restored: Restored, consumers: Sequence[Consumer], stop: Stop | None
+) -> Outcome:
     config, trainer = agent.config, agent.trainer
 
     def line(step: int) -> int:
@@ -148,7 +155,8 @@ def _train(agent: Agent, run: Path, until: int, restored: Restored, consumers: S
     candidates = Candidates(run, trainer.collector.env.num_envs)
     if restored.candidates is not None:
         candidates.load_state_dict(restored.candidates)
-    with MetricsFile(run / "metrics.jsonl", restored.metrics_bytes) as metrics, stop_on_signal(trainer):
+    stopping = stop_on_signal() if stop is None else nullcontext(stop)
+    with MetricsFile(run / "metrics.jsonl", restored.metrics_bytes) as metrics, stopping as stop:
 
         def report(row: Row) -> None:
             metrics.write(row)
@@ -164,7 +172,7 @@ def _train(agent: Agent, run: Path, until: int, restored: Restored, consumers: S
             agent.save_checkpoint(run, metrics.flush(), candidates.state_dict())
             candidates.prune()
 
-        for event in trainer.run(until):
+        for event in trainer.run(until, stop.requested):
             report(row_of(event))
             if isinstance(event, Episode):
                 candidates.add_episode(event)
@@ -208,24 +216,3 @@ class _Every:
             return False
         self._count = step // self._period
         return True
-
-
-@contextmanager
-def stop_on_signal(trainer: Trainer) -> Iterator[None]:
-    """Ctrl-C and SIGTERM end the run after the step at hand, with a checkpoint; a second one ends it at once."""
-
-    def handle(number: int, _: FrameType | None) -> None:
-        trainer.stop()
-        signal.signal(number, previous[number])
-
-    previous: dict[int, Any] = {}
-    try:
-        for caught in (signal.SIGINT, signal.SIGTERM):
-            previous[caught] = signal.signal(caught, handle)
-    except ValueError:  # not in the main thread: signals are somebody else's
-        previous = {}
-    try:
-        yield
-    finally:
-        for number, handler in previous.items():
-            signal.signal(number, handler)

@@ -12,7 +12,7 @@ between two steps, in a state that can be saved, whenever it yields.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -67,16 +67,16 @@ class Trainer:
         self.learner.choose_backend(self._updates_due(budget_steps))
 
     def stop(self) -> None:
-        """Ask `run` to end after the step at hand; safe to call from a signal handler."""
+        """Ask `run` to end after the step at hand."""
         self._stop_requested = True
 
-    def run(self, until_step: int) -> Iterator[Event]:
-        """Train up to `until_step`, yielding what happens."""
+    def run(self, until_step: int, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Event]:
+        """Train up to `until_step`, or until `should_stop` is true between two steps, yielding what happens."""
         if self.budget_steps is None:
             self.settle_budget(until_step)
         self._stop_requested = False
         clock, clock_step = time.perf_counter(), self.steps
-        while self.steps < until_step and not self._stop_requested:
+        while self.steps < until_step and not self._stop_requested and not should_stop():
             step_before = self.steps
             actions = self.exploration.act(self.actor.greedy, self.collector.observation, self.epsilon(), self._rng)
             if self._prefetcher is not None and self._updates_due(self.steps + len(actions)) > self.learner.updates:
