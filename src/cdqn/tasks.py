@@ -15,16 +15,19 @@ class Task(NamedTuple):
     steps: int
     """Budget at laptop scale."""
     random: float
-    """Mean return of a uniformly random policy, 1000 episodes (benchmarks/random_scores.py)."""
+    """Mean return of a uniformly random policy (benchmarks/random_scores.py)."""
     reference: float
     source: str
     """Where the reference is from."""
     extra: str | None = None
     """The extra of this package that installs the environment."""
+    idle: float | None = None
+    """Return of running out of time without achieving anything, where that is better than random play."""
 
     def normalized(self, score: float) -> float:
-        """0 for random play, 1 for the reference; a policy worse than random play counts as random."""
-        return max(0.0, (score - self.random) / (self.reference - self.random))
+        """0 for random (or idle) play, 1 for the reference; a policy worse than that counts as 0."""
+        floor = self.random if self.idle is None else self.idle
+        return max(0.0, (score - floor) / (self.reference - floor))
 
 
 _SOLVED = "Gymnasium's threshold for a solved task"
@@ -38,9 +41,9 @@ TASKS: dict[str, Task] = {
         Task("Acrobot", "Acrobot-v1", 50_000, -499.0, -80.0, _OWN),
         Task("MountainCar", "MountainCar-v0", 60_000, -200.0, -110.0, _SOLVED),
         Task("LunarLander", "LunarLander-v3", 100_000, -180.0, 200.0, _SOLVED, "box2d"),
-        Task("CliffWalking", "cdqn/CliffWalking-v0", 20_000, -1500.0, -13.0, _OPTIMUM),
+        Task("CliffWalking", "cdqn/CliffWalking-v0", 20_000, -1500.0, -13.0, _OPTIMUM, idle=-200.0),
         Task("FrozenLake", "cdqn/FrozenLake8x8-v0", 20_000, 0.0, 1.0, _OPTIMUM),
-        Task("Taxi", "Taxi-v3", 60_000, -770.0, 7.9, _OPTIMUM),
+        Task("Taxi", "Taxi-v3", 60_000, -770.0, 7.9, _OPTIMUM, idle=-200.0),
         Task("Asterix", "MinAtar/Asterix-v1", 50_000, 0.5, 2.0, _OWN, "minatar"),
         Task("Breakout", "MinAtar/Breakout-v1", 50_000, 0.5, 8.0, _OWN, "minatar"),
         Task("Freeway", "MinAtar/Freeway-v1", 50_000, 0.1, 40.0, _OWN, "minatar"),

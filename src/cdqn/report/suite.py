@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from rich import box
+from rich.console import Group
 from rich.table import Table
 
 from cdqn.report.figures import decorate, draw_algorithm, figure_of, save
@@ -121,44 +122,44 @@ def difference(
     return stratified_interval(samples, lambda parts: interquartile_mean(parts[0]) - interquartile_mean(parts[1]), rng)
 
 
-def render(results: Results, rng: np.random.Generator) -> Table:
-    """The suite for a terminal."""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-        caption="area: mean of all evaluations, 0 random play, 1 reference · final: mean return of the last three\n"
-        "90 %: median step of the first evaluation there, and how many runs got there · interquartile means over runs\n"
-        "all tasks: with 95 % intervals, seeds resampled within each task · each algorithm has its own defaults",
-        caption_justify="left",
+def render(results: Results, rng: np.random.Generator) -> Group:
+    """The suite for a terminal of 80 columns: a table of tasks, and one of all tasks together."""
+    tasks = _table(
+        ("task", "algorithm", "runs", "area", "final", "90 % at step", "diverged"),
+        "area: mean of all evaluations, 0 random play, 1 reference\n"
+        "final: mean return of the last three evaluations · interquartile means over runs\n"
+        "90 %: median step of the first evaluation at 90 % of the reference (runs that got there)",
     )
-    table.add_column("task", no_wrap=True)
-    table.add_column("algorithm", no_wrap=True)
-    for heading in ("runs", "area", "final", "final\n(normalised)", "90 %\nat step", "diverged"):
-        table.add_column(heading, justify="right", no_wrap=True)
     for name, task in results.items():
         for place, algorithm in enumerate(algorithm for algorithm in ALGORITHMS if algorithm in task):
-            table.add_row("" if place else name, *_cells(algorithm, task[algorithm]))
-        table.add_section()
+            tasks.add_row("" if place else name, *_cells(algorithm, task[algorithm]))
+        tasks.add_section()
+    together = _table(
+        ("all tasks", "runs", *QUANTITIES, "diverged"),
+        "interquartile mean over all runs, 0 random play, 1 reference; [ ]: 95 % interval, seeds resampled\n"
+        "within each task · each algorithm has its own default settings",
+    )
     for algorithm in algorithms_in(results):
-        area, final = (aggregate(results, algorithm, quantity, rng) for quantity in QUANTITIES.values())
         scores = [score for task in results.values() for score in task.get(algorithm, ())]
+        intervals = (_interval(aggregate(results, algorithm, quantity, rng)) for quantity in QUANTITIES.values())
         diverged = str(sum(score.diverged for score in scores))
-        cells = (str(len(scores)), _interval(area), "", _interval(final), "", diverged)
-        table.add_row("all tasks", ALGORITHMS[algorithm].label, *cells, style="bold")
+        together.add_row(ALGORITHMS[algorithm].label, str(len(scores)), *intervals, diverged)
+    return Group(tasks, together)
+
+
+def _table(headings: Sequence[str], caption: str) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True, caption=caption, caption_justify="left")
+    for place, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if place == 0 or heading == "algorithm" else "right", no_wrap=True)
     return table
 
 
 def _cells(algorithm: str, scores: Sequence[Score]) -> tuple[str, ...]:
-    area, final, normalized = (
-        float(interquartile_mean([getattr(score, name) for score in scores]))
-        for name in ("area", "final", "final_normalized")
-    )
+    area, final = (float(interquartile_mean([getattr(score, name) for score in scores])) for name in ("area", "final"))
     reached = [score.reached for score in scores if score.reached is not None]
     when = f"{int(np.median(reached)):,} ({len(reached)}/{len(scores)})" if reached else f"– (0/{len(scores)})"
     diverged = str(sum(score.diverged for score in scores))
-    label = ALGORITHMS[algorithm].label
-    return label, str(len(scores)), f"{area:.2f}", format_number(final), f"{normalized:.2f}", when, diverged
+    return ALGORITHMS[algorithm].label, str(len(scores)), f"{area:.2f}", format_number(final), when, diverged
 
 
 def _interval(estimate: Estimate) -> str:
