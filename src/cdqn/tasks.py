@@ -42,7 +42,6 @@ TASKS: dict[str, Task] = {
         Task("MountainCar", "MountainCar-v0", 60_000, -200.0, -110.0, _SOLVED),
         Task("LunarLander", "LunarLander-v3", 100_000, -180.0, 200.0, _SOLVED, "box2d"),
         Task("CliffWalking", "cdqn/CliffWalking-v0", 20_000, -1500.0, -13.0, _OPTIMUM, idle=-200.0),
-        Task("FrozenLake", "cdqn/FrozenLake8x8-v0", 20_000, 0.0, 1.0, _OPTIMUM),
         Task("Taxi", "Taxi-v3", 60_000, -770.0, 7.9, _OPTIMUM, idle=-200.0),
         Task("Asterix", "MinAtar/Asterix-v1", 50_000, 0.5, 2.0, _OWN, "minatar"),
         Task("Breakout", "MinAtar/Breakout-v1", 50_000, 0.5, 8.0, _OWN, "minatar"),
