@@ -279,3 +279,21 @@ def test_state_does_not_change_while_the_collector_goes_on():
     collect(collector, 25)
     for name, value in frozen.items():
         assert np.array_equal(state[name], value), name
+
+
+class TalkativeEnv(CountingEnv):
+    """Says in its infos what in ours is said by Atari alone."""
+
+    def step(self, action):
+        *result, _ = super().step(action)
+        return *result, {"action": "rock", "life_lost": True}
+
+
+@pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.name)
+def test_infos_of_other_environments_than_atari_are_not_heeded(mode):
+    makers = [lambda name=n, each=each: TalkativeEnv(name, each) for n, each in enumerate(LENGTHS)]
+    collector = collector_of(SyncVectorEnv(makers, autoreset_mode=mode))
+    rows, _ = collect(collector, 60)
+    check_truth(rows, LENGTHS)
+    first_actions = np.random.default_rng(0).integers(collector.spec.num_actions, size=3)
+    assert [int(row[1]) for row in rows[:3]] == first_actions.tolist(), "not the actions that were played"

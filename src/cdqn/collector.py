@@ -5,7 +5,8 @@ last transition keeps the true final observation; and the step in which an envir
 itself (autoreset NEXT_STEP) is no transition at all.
 
 In Atari games a lost life ends an episode for the learner while the game goes on: the environment says so in
-`infos["life_lost"]`, and what it played in `infos["action"]`. Episodes are whole games, in raw scores.
+`infos["life_lost"]`, and what it played in `infos["action"]`. Episodes are whole games, in raw scores. Only an environment
+whose class promises it (`tells_lives`) is heard: in others the same words may mean anything, say an opponent's move.
 
 With autoreset disabled, the mode of all environments made by `make_vec`, every episode is begun by a seed of
 our own: an open episode is then its seed and its actions, and `load_state_dict` plays it again.
@@ -60,6 +61,7 @@ class Collector:
         self.steps = 0
         self.mode: AutoresetMode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         count = env.num_envs
+        self._tells_lives = bool(getattr(env, "tells_lives", False))
         self._is_float = np.issubdtype(spec.observation_dtype, np.floating)
         self._episode_index = np.zeros(count, dtype=np.int64)
         self._actions: list[list[int]] = [[] for _ in range(count)]
@@ -97,8 +99,7 @@ class Collector:
             for env in np.flatnonzero(done):
                 final[env] = infos["final_obs"][env]
             final = self._checked_observation(final)
-        played = infos.get("action", actions + self.spec.first_action) - self.spec.first_action
-        life_lost = infos.get("life_lost", _NOWHERE)
+        played, life_lost = (infos["action"], infos["life_lost"]) if self._tells_lives else (actions, _NOWHERE)
         transitions = Transitions(
             observation=self.observation,
             action=played,

@@ -47,6 +47,9 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     in games that have it, because some of them wait for it.
     """
 
+    tells_lives = True
+    """The collector heeds "life_lost" and "action"."""
+
     def __init__(
         self,
         game: str,
