@@ -9,7 +9,7 @@ agent = cdqn.load("runs/a")        # goes on exactly where it stopped
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 import cdqn
 from cdqn.checkpoint import State, load_checkpoint, read_json, save_checkpoint, write_json, write_text, writing
 from cdqn.config import PREPROCESSING, Algorithm, Config
-from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, require_kind
+from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, module_of, require_kind
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.evaluation import EvaluationResult, evaluate
 from cdqn.metrics import Event, Row, row_of
@@ -210,12 +210,13 @@ class ResidualGradient(Agent):
 AGENTS: dict[Algorithm, type[Agent]] = {"cdqn": CDQN, "dqn": DQN, "rg": ResidualGradient}
 
 
-def load(path: str | Path, env: EnvLike | None = None) -> Agent:
+def load(path: str | Path, env: EnvLike | None = None, allow_import: str | Iterable[str] = ()) -> Agent:
     """An agent as it was saved, by `Agent.save` or by a run of `cdqn train`.
 
-    `env` is needed where the agent was made from an environment object instead of an id.
+    `env` is needed where the agent was made from an environment object instead of an id. An id "module:Id" makes
+    Python import the module: a folder from elsewhere could name any, so say `allow_import="module"` if you trust it.
     """
-    agent, restored = load_run(Path(path), env)
+    agent, restored = load_run(Path(path), env, allow_import)
     metrics = Path(path) / "metrics.jsonl"
     if metrics.exists():
         rows = metrics.read_bytes()[: restored.metrics_bytes].decode()
@@ -223,20 +224,37 @@ def load(path: str | Path, env: EnvLike | None = None) -> Agent:
     return agent
 
 
-def load_run(run: Path, env: EnvLike | None = None) -> tuple[Agent, "Restored"]:
+def load_run(run: Path, env: EnvLike | None = None, allow_import: str | Iterable[str] = ()) -> tuple[Agent, "Restored"]:
     """An agent from a run folder, and what else its checkpoint tells."""
-    env_id, config = read_run_config(run)
-    if env is None:
-        if env_id is None:
-            raise CheckpointError(f"{run} was trained on an environment object: pass it, cdqn.load(path, env=...)")
-        env = env_id
-    agent = Agent.from_config(env, config)
+    agent = new_agent_of(run, env, allow_import)
     state = load_checkpoint(run)
     try:
         notice = agent.trainer.load_state_dict(state["trainer"])
         return agent, Restored(int(state["metrics_bytes"]), notice, state.get("candidates"))
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"the checkpoint in {run} does not fit this version of cdqn: {error!r}") from error
+
+
+def new_agent_of(run: Path, env: EnvLike | None = None, allow_import: str | Iterable[str] = ()) -> Agent:
+    """The agent of a run folder as it was before its first step."""
+    env_id, config = read_run_config(run)
+    if env is None:
+        if env_id is None:
+            raise CheckpointError(f"{run} was trained on an environment object: pass it, cdqn.load(path, env=...)")
+        require_import_allowed(run, env_id, allow_import)
+        env = env_id
+    return Agent.from_config(env, config)
+
+
+def require_import_allowed(folder: Path, env_id: str, allow_import: str | Iterable[str]) -> None:
+    """A folder may come from anywhere: what it names is imported only if the user has named it too."""
+    module = module_of(env_id)
+    if module is not None and module not in ([allow_import] if isinstance(allow_import, str) else allow_import):
+        raise CheckpointError(
+            f"{folder} names the environment {env_id!r}, and making it runs the code of module {module!r}: if you "
+            f"trust it, add --allow-import {module}, in Python cdqn.load(path, allow_import={module!r}); "
+            "or pass the environment, cdqn.load(path, env=...)"
+        )
 
 
 class Restored:
@@ -267,4 +285,6 @@ def read_run_config(run: Path) -> tuple[str | None, Config]:
         env_id = settings.pop("env_id")
     except (KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is not the configuration of a cdqn run") from error
+    if not (env_id is None or isinstance(env_id, str)):
+        raise CheckpointError(f"{path} is damaged: env_id is {env_id!r}, not the name of an environment")
     return env_id, Config.from_json(settings, str(path))

@@ -5,8 +5,9 @@ last transition keeps the true final observation; and the step in which an envir
 itself (autoreset NEXT_STEP) is no transition at all.
 
 In Atari games a lost life ends an episode for the learner while the game goes on: the environment says so in
-`infos["life_lost"]`, and what it played in `infos["action"]`. Episodes are whole games, in raw scores. Only an environment
-whose class promises it (`tells_lives`) is heard: in others the same words may mean anything, say an opponent's move.
+`infos["life_lost"]`, and what it played in `infos["action"]`. Episodes are whole games, in raw scores. Only an
+environment whose class promises it (`tells_lives`) is heard: in others the same words may mean anything, say an
+opponent's move.
 
 With autoreset disabled, the mode of all environments made by `make_vec`, every episode is begun by a seed of
 our own: an open episode is then its seed and its actions, and `load_state_dict` plays it again.

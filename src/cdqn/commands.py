@@ -5,14 +5,14 @@ What a command needs is imported where it runs: the others need not wait for it.
 
 import dataclasses
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from rich.console import Console
-from tyro.conf import OmitArgPrefixes, Positional, arg
+from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
 from cdqn.config import ALGORITHMS, LABELS, Config
 from cdqn.errors import CheckpointError, ConfigError
@@ -21,6 +21,7 @@ console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
+AllowImport = UseAppendAction[tuple[str, ...]]
 INTERRUPTED = 130
 
 
@@ -63,18 +64,21 @@ class Resume:
     """Train up to this step instead of the run's own budget."""
     jobs: int | None = None
     """Processes for a comparison; default: one for each core."""
+    allow_import: AllowImport = ()
+    """A module that the run's environment, module:Id, may import; can be given several times."""
 
     def run(self) -> int:
         from cdqn.comparison import is_comparison
         from cdqn.runner import resume_run
 
         if is_comparison(self.run_folder):
-            return _compare(self.run_folder, self.jobs)
+            return _compare(self.run_folder, self.jobs, self.allow_import)
         with ExitStack() as stack:
             outcome = resume_run(
                 self.run_folder,
                 self.steps,
                 consumers_for=lambda agent, until: _consumers(self.run_folder, agent, stack, until),
+                allow_import=self.allow_import,
             )
         return _conclude(self.run_folder, outcome)
 
@@ -104,6 +108,7 @@ class Compare:
 
     def run(self) -> int:
         from cdqn.comparison import create_comparison
+        from cdqn.envs import module_of
         from cdqn.presets import make_config, without_idle
 
         algorithms = _names(self.algorithms)
@@ -121,7 +126,7 @@ class Compare:
             configs += [dataclasses.replace(config, seed=config.seed + i).resolved() for i in range(self.seeds)]
         folder = self.out or _default_folder(f"compare-{self.env_id}")
         create_comparison(folder, self.env_id, configs, self.preset)
-        return _compare(folder, self.jobs)
+        return _compare(folder, self.jobs, [module_of(self.env_id) or ""])
 
 
 @dataclass
@@ -174,6 +179,8 @@ class Evaluate:
     """Validate the run's best three candidates, test the winner (App. B.4), write RUN/protocol.json."""
     json: bool = False
     """Print one JSON object instead of a sentence."""
+    allow_import: AllowImport = ()
+    """A module that the run's environment, module:Id, may import; can be given several times."""
 
     def run(self) -> int:
         return self._policy() if self.protocol is None else self._protocol()
@@ -183,7 +190,7 @@ class Evaluate:
         from cdqn.console import CountDisplay
         from cdqn.runner import evaluation_row
 
-        agent, _ = load_run(self.run_folder)
+        agent, _ = load_run(self.run_folder, allow_import=self.allow_import)
         episodes = 100 if self.episodes is None else self.episodes
         with CountDisplay("evaluating", episodes, errors) as display:
             result = agent.evaluate(episodes, self.epsilon or 0.0, self.seed, on_episode=display.advance)
@@ -210,6 +217,7 @@ class Evaluate:
                 self.seed,
                 on_begin=lambda total: display.set(0, total),
                 on_episode=display.advance,
+                allow_import=self.allow_import,
             )
         if self.json:
             print(json.dumps(content))
@@ -235,12 +243,14 @@ class Play:
     """Share of random actions."""
     seed: int = 0
     """Seed of the episodes."""
+    allow_import: AllowImport = ()
+    """A module that the run's environment, module:Id, may import; can be given several times."""
 
     def run(self) -> int:
         from cdqn.agent import load_run
         from cdqn.playback import play
 
-        agent, _ = load_run(self.run_folder)
+        agent, _ = load_run(self.run_folder, allow_import=self.allow_import)
         returns = play(agent, self.episodes, self.epsilon, self.seed, self.video, self.max_steps)
         console.print("returns: " + " ".join(f"{value:g}" for value in returns), soft_wrap=True)
         if self.video:
@@ -388,14 +398,15 @@ def _conclude(run: Path, outcome: Any) -> int:
     return 0
 
 
-def _compare(folder: Path, jobs: int | None) -> int:
+def _compare(folder: Path, jobs: int | None, allow_import: Iterable[str]) -> int:
     import numpy as np
 
     from cdqn.comparison import planned_runs
     from cdqn.report import figures, tables
     from cdqn.report.runs import differing_settings, group_by_algorithm
 
-    outcomes = _run_all(folder, planned_runs(folder), jobs, f"`cdqn resume {folder}` resumes it")
+    plan = planned_runs(folder, allow_import)
+    outcomes = _run_all(folder, plan, jobs, f"`cdqn resume {folder}` resumes it")
     if outcomes is None:
         return INTERRUPTED
     runs, problems = _readable_runs(folder, outcomes)

@@ -6,10 +6,10 @@
 `cdqn.run_pool.run_all` trains what `planned_runs` gives, and after a crash what is left of it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from cdqn.agent import Agent
+from cdqn.agent import Agent, require_import_allowed
 from cdqn.checkpoint import read_json, write_json, writing
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
@@ -34,8 +34,8 @@ def run_name(config: Config) -> str:
     return f"{config.algorithm}-seed{config.seed}"
 
 
-def planned_runs(folder: Path) -> dict[str, PlannedRun]:
-    """The runs of a comparison, by name."""
+def planned_runs(folder: Path, allow_import: Iterable[str] = ()) -> dict[str, PlannedRun]:
+    """The runs of a comparison, by name. `allow_import`: as in `cdqn.load`."""
     path = folder / "comparison.json"
     content = read_json(path, "a comparison")
     try:
@@ -43,4 +43,5 @@ def planned_runs(folder: Path) -> dict[str, PlannedRun]:
         configs = {name: Config.from_json(values, str(path)) for name, values in content["runs"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} is damaged: {error!r}") from error
+    require_import_allowed(folder, env_id, allow_import)
     return {name: PlannedRun(env_id, config) for name, config in configs.items()}

@@ -3,14 +3,14 @@
 The result is written to RUN/protocol.json; `cdqn.report.protocol` makes Table 1 of several.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from cdqn.agent import Agent, read_run_config
+from cdqn.agent import Agent, read_run_config, require_import_allowed
 from cdqn.candidates import Candidates
 from cdqn.checkpoint import load_checkpoint_values, newest_step, read_weights, write_json, writing
 from cdqn.errors import CheckpointError, ConfigError
@@ -32,17 +32,19 @@ def run_protocol(
     seed: int | None = None,
     on_begin: Callable[[int], None] = lambda total: None,
     on_episode: Callable[[], None] | None = None,
+    allow_import: Iterable[str] = (),
 ) -> dict[str, Any]:
     """Validate the best three candidates of a run, test the winner, and write RUN/protocol.json.
 
     The seeds of both are functions of `seed`, by default the run's. `on_begin` is told how many episodes will
-    be played. The three are validated on the same episodes.
+    be played. The three are validated on the same episodes. `allow_import`: as in `cdqn.load`.
     """
     if episodes < 1 or not 0 <= epsilon <= 1:
         raise ConfigError(f"the protocol was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
     env_id, config = read_run_config(run)
     if env_id is None:
         raise CheckpointError(f"{run} was trained on an environment object: the protocol needs an environment's id")
+    require_import_allowed(run, env_id, allow_import)
     if config.candidate_period_steps is None:
         raise CheckpointError(
             f"{run} kept no candidates for the test: train with --candidate-period-steps 10000 (App. B.4)"

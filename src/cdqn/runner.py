@@ -7,7 +7,7 @@ RUN/config.json       the environment and every setting
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,13 +97,14 @@ def resume_run(
     env: EnvLike | None = None,
     consumers_for: Callable[[Agent, int], Sequence[Consumer]] = lambda agent, until: (),
     stop: Stop | None = None,
+    allow_import: str | Iterable[str] = (),
 ) -> Outcome:
     """Go on with a run where its checkpoint left it, to its budget or to `steps`.
 
-    `consumers_for` is given the agent and the step at which training will end.
+    `consumers_for` is given the agent and the step at which training will end. `allow_import`: as in `cdqn.load`.
     """
     with locked(run):
-        agent, restored = load_run(run, env)
+        agent, restored = load_run(run, env, allow_import)
         until = steps or agent.trainer.budget_steps or agent.config.steps
         if agent.steps >= until:
             raise CheckpointError(

@@ -11,6 +11,7 @@ from cdqn.envs.factory import (
     describe,
     kind_of,
     make_vec,
+    module_of,
     require_kind,
 )
 
@@ -23,6 +24,7 @@ __all__ = [
     "describe",
     "kind_of",
     "make_vec",
+    "module_of",
     "require_kind",
 ]
 

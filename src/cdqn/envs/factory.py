@@ -80,6 +80,11 @@ def atari_game(env: EnvLike) -> str | None:
     return find_game(env)
 
 
+def module_of(env_id: str) -> str | None:
+    """The module that making the environment imports, in "module:id", Gymnasium's way to name one's own."""
+    return env_id.partition(":")[0] if ":" in env_id else None
+
+
 def _is_of_ale(env_id: str) -> bool:
     """ale-py registers its games with Gymnasium as soon as it is imported."""
     return "ale_py" in str(gym.registry[env_id].entry_point)
@@ -183,11 +188,12 @@ def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any
 
 def _register(env_id: str) -> None:
     """Make sure that the id is known to Gymnasium, or say which ones are near."""
-    if ":" in env_id:  # "module:id" is Gymnasium's way to name an environment of one's own
-        module, _, env_id = env_id.partition(":")
+    module = module_of(env_id)
+    if module is not None:
+        env_id = env_id.partition(":")[2]
         try:
             importlib.import_module(module)
-        except ImportError as error:
+        except (ImportError, TypeError, ValueError) as error:  # the latter for names such as "" and "..a"
             raise UnsupportedEnvironmentError(
                 f"no module {module!r} can be imported ({error}): check the name, or PYTHONPATH"
             ) from error

@@ -1,0 +1,82 @@
+"""A run folder from elsewhere: it imports nothing, and leads nowhere outside itself."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+import cdqn
+from cdqn.cli import main
+from cdqn.config import Config
+from cdqn.envs import make_vec
+from cdqn.errors import CheckpointError
+
+SMALL = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 20, "compile": "off"}
+EVIL = """
+import pathlib
+import gymnasium
+from helpers import WalkEnv
+
+pathlib.Path("imported").touch()
+gymnasium.register("Trap-v0", entry_point=WalkEnv)
+"""
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield tmp_path
+    sys.modules.pop("trap_module", None)
+
+
+@pytest.fixture
+def run(here) -> Path:
+    """A run of CartPole that was edited: its environment is another, made by a module that leaves a trace."""
+    cdqn.CDQN("CartPole-v1", **SMALL).learn(80).save("run")
+    (here / "trap_module.py").write_text(EVIL)
+    content = json.loads((here / "run" / "config.json").read_text())
+    content["config"]["env_id"] = "trap_module:Trap-v0"
+    (here / "run" / "config.json").write_text(json.dumps(content))
+    return here / "run"
+
+
+@pytest.mark.parametrize("command", ["evaluate", "resume", "play", "list", "protocol"])
+def test_no_command_imports_what_a_folder_names(command, run, here, capsys):
+    arguments = {
+        "evaluate": ["evaluate", "run", "--episodes", "1"],
+        "resume": ["resume", "run", "--steps", "120"],
+        "play": ["play", "run", "--video", "a.gif"],
+        "list": ["list", "--runs", "."],
+        "protocol": ["evaluate", "run", "--protocol", "paper"],
+    }[command]
+    assert main(arguments) == (0 if command == "list" else 1)
+    assert not Path("imported").exists()
+    if command != "list":
+        text = capsys.readouterr().err
+        for word in ("trap_module:Trap-v0", "--allow-import trap_module", "allow_import=", "env=..."):
+            assert word in text
+
+
+def test_load_imports_what_the_caller_names_and_nothing_else(run, here):
+    for allowed in ((), "other", ["other", "trap"]):
+        with pytest.raises(CheckpointError, match="--allow-import trap_module"):
+            cdqn.load(run, allow_import=allowed)
+    assert not Path("imported").exists()
+    with pytest.raises(CheckpointError, match="^(?!.*allow-import)"):  # imported, made, and found to be another
+        cdqn.load(run, allow_import="trap_module")
+    assert Path("imported").exists()
+
+
+def test_environment_that_is_passed_needs_no_import(run, here):
+    assert cdqn.load(run, env=make_vec("CartPole-v1", 4)).steps == 80
+    assert not Path("imported").exists()
+
+
+def test_comparison_that_names_a_module_is_resumed_only_if_it_is_allowed(here, capsys):
+    config = Config(**SMALL).resolved().to_json()
+    Path("both").mkdir()
+    Path("both/comparison.json").write_text(json.dumps({"env_id": "trap_module:T-v0", "runs": {"cdqn-seed0": config}}))
+    assert main(["resume", "both"]) == 1
+    assert "--allow-import trap_module" in capsys.readouterr().err
