@@ -64,7 +64,7 @@ def test_load_imports_what_the_caller_names_and_nothing_else(run, here):
         with pytest.raises(CheckpointError, match="--allow-import trap_module"):
             cdqn.load(run, allow_import=allowed)
     assert not Path("imported").exists()
-    with pytest.raises(CheckpointError, match="^(?!.*allow-import)"):  # imported, made, and found to be another
+    with pytest.raises(CheckpointError, match=r"^(?!.*allow-import)"):  # imported, made, and found to be another
         cdqn.load(run, allow_import="trap_module")
     assert Path("imported").exists()
 
