@@ -8,7 +8,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from cdqn.replay import Batch
+from cdqn.metrics import Progress
+from cdqn.replay import Batch, Transitions
 
 
 class CountingEnv(gym.Env):
@@ -153,6 +154,35 @@ def random_batch(rng, size=32, observations=4, actions=2, dtype=np.float32, weig
         weight=(rng.uniform(0.2, 3.0, size) if weighted else np.ones(size)).astype(dtype),
         slots=np.arange(size),
     )
+
+
+def progress(**values):
+    """A row of a run that is well."""
+    settled = {
+        "step": 100,
+        "update": 20,
+        "episodes": 3,
+        "return_mean": 10.0,
+        "loss": 0.5,
+        "dqn_share": 0.7,
+        "q_mean": 5.0,
+        "q_bound": 100.0,
+        "earned_low": -10.0,
+        "earned_high": 60.0,
+        "gradient_norm": 1.0,
+        "epsilon": 0.1,
+        "beta": 0.5,
+        "steps_per_second": 1000.0,
+    }
+    return Progress(**(settled | values))
+
+
+def paid(rewards, terminated, stream=None):
+    """Transitions of which only rewards, ends and environments matter."""
+    count = len(rewards)
+    nothing = np.zeros(count)
+    stream = np.arange(count) if stream is None else np.array(stream)
+    return Transitions(nothing, nothing, np.array(rewards, np.float32), nothing, np.array(terminated), stream, nothing)
 
 
 @contextmanager

@@ -7,27 +7,8 @@ import pytest
 
 from cdqn.collector import Episode
 from cdqn.learner import UpdateResult
-from cdqn.metrics import Progress, Tally, Warned, row_of, value_bound
-
-
-def progress(**values):
-    settled = {
-        "step": 100,
-        "update": 20,
-        "episodes": 3,
-        "return_mean": 10.0,
-        "loss": 0.5,
-        "dqn_share": 0.7,
-        "q_mean": 5.0,
-        "q_bound": 100.0,
-        "earned_low": -10.0,
-        "earned_high": 60.0,
-        "gradient_norm": 1.0,
-        "epsilon": 0.1,
-        "beta": 0.5,
-        "steps_per_second": 1000.0,
-    }
-    return Progress(**(settled | values))
+from cdqn.metrics import Tally, Warned, row_of, value_bound
+from helpers import progress
 
 
 def test_rows_are_flat_json_with_kind_and_step():

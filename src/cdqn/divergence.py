@@ -163,12 +163,13 @@ class SlowModeWatch:
         due = progress.step * 2 * self.POINTS // budget_steps
         if progress.q_mean is None or due <= len(self.points):
             return None
-        self.points += [progress.q_mean] * (due - len(self.points))
-        if len(self.points) != 2 * self.POINTS - 1:
+        before = len(self.points)
+        self.points += [progress.q_mean] * (due - before)
+        if not before < 2 * self.POINTS - 1 <= due:  # rows may be farther apart than points
             return None
         q_T = np.array(self.points[-self.POINTS :])
         moved = q_T[-1] - q_T[0]
-        if not np.isfinite(q_T).all() or abs(moved) < self.SHARE * np.abs(q_T).max():
+        if not np.isfinite(q_T).all() or abs(moved) <= self.SHARE * np.abs(q_T).max():
             return None
         if np.corrcoef(np.arange(len(q_T)), q_T)[0, 1] ** 2 < self.LINEARITY:
             return None
