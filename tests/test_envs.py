@@ -3,10 +3,12 @@
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Sequence, Text, Tuple
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
+import cdqn
 from cdqn.envs import describe, make_vec, require_kind
+from cdqn.envs.factory import flattened
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
 from helpers import CountingEnv
 
@@ -14,12 +16,13 @@ from helpers import CountingEnv
 class Shell(gym.Env):
     """Spaces and nothing else."""
 
-    def __init__(self, observations=None, actions=None):
+    def __init__(self, observations=None, actions=None, sample=None):
         self.observation_space = Box(-1, 1, (4,), np.float32) if observations is None else observations
         self.action_space = Discrete(2) if actions is None else actions
+        self.sample = sample
 
     def reset(self, *, seed=None, options=None):
-        return self.observation_space.sample(), {}
+        return self.observation_space.sample() if self.sample is None else self.sample, {}
 
 
 def describe_single(observations=None, actions=None):
@@ -84,10 +87,80 @@ def test_actions_that_are_no_finite_set_are_refused(actions):
         describe_single(actions=actions)
 
 
-@pytest.mark.parametrize("observations", [Dict({"a": Box(0, 1, (2,))}), Discrete(16)], ids=["Dict", "Discrete"])
-def test_observations_that_are_no_box_are_refused_with_the_wrapper_that_helps(observations):
-    with pytest.raises(UnsupportedEnvironmentError, match="FlattenObservation"):
+@pytest.mark.parametrize(
+    ("observations", "sample", "vector", "dtype"),
+    [
+        (Discrete(4), 2, [0, 0, 1, 0], np.int8),
+        (Discrete(3, start=5), 5, [1, 0, 0], np.int8),
+        (MultiDiscrete([2, 3]), np.array([1, 2]), [0, 1, 0, 0, 1], np.int8),
+        (MultiBinary(3), np.array([1, 0, 1], np.int8), [1, 0, 1], np.int8),
+        (Tuple((Discrete(2), Discrete(3))), (1, 0), [0, 1, 1, 0, 0], np.int8),
+        (
+            Dict({"place": Box(-1, 1, (2,), np.float32), "door": Discrete(2)}),
+            {"place": np.array([0.5, -0.25], np.float32), "door": 1},
+            [0, 1, 0.5, -0.25],
+            np.float32,
+        ),
+        (Dict({"count": Box(0, 9, (2,), np.int64)}), {"count": np.array([7, 0])}, [7, 0], np.int64),
+    ],
+    ids=["Discrete", "Discrete from 5", "MultiDiscrete", "MultiBinary", "Tuple", "Dict", "Dict of integers"],
+)
+def test_observations_that_are_no_box_become_vectors(observations, sample, vector, dtype):
+    env = make_vec(Shell(observations, sample=sample), 1)
+    spec = describe(env)
+    assert (spec.kind, spec.observation_shape, spec.observation_dtype) == ("vector", (len(vector),), dtype)
+    observation, _ = env.reset()
+    assert observation.tolist() == [vector]
+    assert observation.astype(spec.observation_dtype).tolist() == [vector]
+
+
+def test_observation_of_a_named_environment_becomes_a_vector():
+    env = make_vec("Blackjack-v1", 2)
+    assert describe(env).observation_shape == (32 + 11 + 2,)
+    assert describe(env).observation_dtype == np.int8
+    observation, _ = env.reset(seed=0)
+    assert observation.dtype == np.int8
+    assert observation.sum(1).tolist() == [3, 3]  # one 1 for each of the three numbers
+
+
+def test_box_is_left_as_it_is():
+    single = Shell(Box(0, 1, (4,), np.int64))
+    assert flattened(single) is single
+
+
+@pytest.mark.parametrize(
+    "observations",
+    [
+        Text(8),
+        Dict({"place": Discrete(3), "word": Text(8)}),
+        Dict({"place": Discrete(3), "more": Tuple((Discrete(2), Text(8)))}),
+        Sequence(Discrete(3)),
+    ],
+    ids=["Text", "Dict", "Tuple in a Dict", "Sequence"],
+)
+def test_observations_that_are_no_numbers_are_refused_with_the_wrapper_that_helps(observations):
+    with pytest.raises(UnsupportedEnvironmentError, match="FilterObservation"):
         describe_single(observations)
+
+
+def test_vector_environment_of_other_observations_is_refused_with_the_wrapper_that_helps():
+    with pytest.raises(UnsupportedEnvironmentError, match=r"wrap each environment of a VectorEnv in .*FlattenObs"):
+        describe(SyncVectorEnv([lambda: Shell(Discrete(4))]))
+
+
+@pytest.mark.parametrize("as_object", [False, True], ids=["id", "object"])
+def test_agent_learns_from_numbered_states_and_predicts_from_their_vectors(as_object):
+    settings = {"hidden": (8,), "batch_size": 8, "warmup_steps": 40, "memory_size": 100, "compile": "off"}
+    agent = cdqn.CDQN(gym.make("Taxi-v3") if as_object else "Taxi-v3", num_envs=2, **settings)
+    before = agent.trainer.learner.theta.clone()
+    agent.learn(60)
+    assert agent.trainer.learner.updates == 20
+    assert not agent.trainer.learner.theta.equal(before)
+    env = flattened(gym.make("Taxi-v3"))
+    observation, _ = env.reset(seed=0)
+    assert observation.shape == (500,)
+    assert agent.predict(observation) in range(6)
+    assert agent.evaluate(1).returns.shape == (1,)
 
 
 @pytest.mark.parametrize("shape", [(), (3, 3), (84, 84, 3), (4, 30, 80), (2, 2, 2, 2)])

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, OneOf, Space, Text, Tuple
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import DtypeObservation, FlattenObservation
 
@@ -163,16 +163,25 @@ def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
 def flattened(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
     """`env` with a vector observation where its own has another form: a number becomes one-hot, a Dict is joined.
 
-    Gymnasium's own flattening. What it cannot flatten (text, sequences) is left for `describe` to refuse.
+    Gymnasium's own flattening. Text, and sequences of no fixed length, are left for `describe` to refuse.
     """
     space = env.observation_space
-    if isinstance(space, Box) or not space.is_np_flattenable:
+    if isinstance(space, Box) or not _is_numbers(space):
         return env
     env = FlattenObservation(env)
     flat = env.observation_space
     assert isinstance(flat, Box)
     one_hot = np.issubdtype(flat.dtype, np.integer) and flat.low.min() >= 0 and flat.high.max() <= 1
     return DtypeObservation(env, np.int8) if one_hot else env  # Gymnasium has 8 bytes for each 0 or 1
+
+
+def _is_numbers(space: Space[Any]) -> bool:
+    """Whether a flat vector of it has a meaning: Gymnasium flattens text as well, into codes of letters."""
+    if isinstance(space, Dict):
+        return all(map(_is_numbers, space.spaces.values()))
+    if isinstance(space, Tuple | OneOf):
+        return all(map(_is_numbers, space.spaces))
+    return space.is_np_flattenable and not isinstance(space, Text)
 
 
 def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any:
