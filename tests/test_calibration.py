@@ -10,6 +10,7 @@ import torch
 from cdqn.calibration import (
     Normalization,
     RewardRecord,
+    RewardScale,
     calibrate,
     decompose_sequence,
     denormalize,
@@ -543,6 +544,46 @@ def test_a_saved_record_does_not_change_with_the_living_one():
     again.add(floats(7), np.array([True]), np.array([True]))
     assert lists(again.games) == [[1, 7]]
     assert lists(record.games) == [[1, 2]]
+
+
+# the scale of rewards alone
+
+
+def scale_of(*steps):
+    scale = RewardScale()
+    for rewards in steps:
+        scale.add(np.array(rewards, np.float32))
+    return scale
+
+
+def test_scale_is_the_root_mean_square_of_rewards_that_are_not_zero():
+    """1, −7 and 5: √((1 + 49 + 25)/3) = 5, however many zeros there are."""
+    found = scale_of([1, 0, 0], [-7, 0, 5], [0, 0, 0]).calibration(0.9)
+    assert (found.gamma, found.mean, found.scale) == (0.9, 0.0, 5.0)
+    assert "divided by 5," in found.note
+    assert scale_of([1, -7, 5]).calibration(0.9) == found
+
+
+def test_normalized_reward_is_divided_by_the_scale_at_the_end_of_an_episode_too():
+    found = scale_of([4, 0]).calibration(0.9)
+    reward = normalized_reward(floats(4, -8), np.array([False, True]), found.gamma, found.normalization)
+    assert reward.tolist() == [1.0, -2.0]
+
+
+@pytest.mark.parametrize("steps", [[], [[0, 0], [0, 0]]], ids=["no steps", "zeros"])
+def test_without_reward_the_scale_is_1_and_the_note_says_so(steps):
+    found = scale_of(*steps).calibration(0.9)
+    assert found.scale == 1.0
+    assert found.note == "no reward has been seen so far: rewards are learned as they are"
+
+
+def test_scale_goes_on_where_it_was_saved():
+    one, other = scale_of([3, 0]), RewardScale()
+    other.load_state_dict(one.state_dict())
+    for scale in (one, other):
+        scale.add(floats(0, 5))
+    assert one.calibration(0.9) == other.calibration(0.9)
+    assert other.calibration(0.9).scale == math.sqrt(17)
 
 
 # all together

@@ -77,6 +77,8 @@ COUNTS = (
         ("dueling", "no"),
         ("value_transform", "no"),
         ("double_q", "no"),
+        ("normalize_rewards", "yes"),
+        ("exploration", "softmax"),
     ]
     + [(name, value) for name in COUNTS for value in (0, -1, 2.5, NAN)],
 )
@@ -130,11 +132,23 @@ def test_original_scheme_refuses_the_floor():
         ({"warmup_steps": 50, "batch_size": 32, "discard_fraction": 0.5}, "warmup_steps is 50"),
         ({"epsilon_middle_fraction": 0.9, "epsilon_final_fraction": 0.8}, "epsilon_middle_fraction 0.9"),
         ({"horizon_multiplier": 15.0, "n_step": 3}, "n_step 3 .* horizon_multiplier"),
+        ({"horizon_multiplier": 15.0, "normalize_rewards": True}, "horizon_multiplier .* drop normalize_rewards"),
     ],
 )
 def test_contradictory_settings_are_refused_by_name(settings, named):
     with pytest.raises(ConfigError, match=named):
         Config(**settings)
+
+
+def test_exact_copy_after_every_update_is_refused_where_it_undoes_the_algorithm():
+    with pytest.raises(ConfigError, match=r"C-DQN becomes DQN: raise target_period_updates.*target_copy previous"):
+        Config(target_copy="exact", target_period_updates=1)
+    for settings in (
+        {"target_copy": "exact", "target_period_updates": 2},
+        {"target_copy": "previous", "target_period_updates": 1},
+        {"target_copy": "exact", "target_period_updates": 1, "algorithm": "dqn"},
+    ):
+        assert Config(**settings).resolved().target_copy == settings["target_copy"]
 
 
 def test_resolved_fills_in_what_acts_and_leaves_out_what_cannot():

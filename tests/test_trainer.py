@@ -1,17 +1,19 @@
 """The trainer: when it updates, what it leaves alone, and that it learns."""
 
 import copy
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TransformReward
 
 import cdqn
 from cdqn.config import Config
 from cdqn.envs import describe
 from cdqn.errors import NonFiniteError
-from cdqn.metrics import Progress, Warned
+from cdqn.metrics import Calibrated, Progress, Warned, row_of
 from cdqn.trainer import Trainer
 from helpers import ChoiceEnv, CountingEnv, WalkEnv, assert_same_state
 
@@ -80,6 +82,94 @@ def test_run_over_n_steps_resumes_exactly():
     assert_same_state(straight.state_dict(), resumed.state_dict())
 
 
+@pytest.mark.parametrize("saved_at", [20, 200])
+def test_run_with_held_actions_and_normalized_rewards_resumes_exactly(saved_at):
+    settings = {"exploration": "epsilon-z", "epsilon_middle": 0.8, "normalize_rewards": True, "n_step": 3}
+    straight, resumed = (make_trainer(env=scaled(3.0, WalkEnv), **settings) for _ in range(2))
+    for trainer in (straight, resumed):
+        trainer.settle_budget(400)
+    run(straight, saved_at)
+    state = copy.deepcopy(straight.state_dict())
+    assert (state["calibrator"]["found"] is None) == (saved_at < 40)
+    assert state["exploration"]["left"].any()
+    assert len(state["watch"]["earned"]["rewards"]) > 0
+    assert resumed.load_state_dict(state) is None
+    rows = [without_clock(run(trainer, 400)) for trainer in (straight, resumed)]
+    assert rows[0] == rows[1]
+    assert straight.calibrator.found.scale == 3
+    assert_same_state(straight.state_dict(), resumed.state_dict())
+
+
+def test_run_of_an_older_version_goes_on():
+    trainer, resumed = make_trainer(), make_trainer()
+    run(trainer, 200)
+    state = copy.deepcopy(trainer.state_dict()) | {"diverging": False}
+    for name in ("watch", "exploration"):
+        del state[name]
+    del state["calibrator"]["scale"]
+    resumed.load_state_dict(state)
+    run(trainer, 400)
+    run(resumed, 400)
+    assert torch.equal(trainer.learner.theta, resumed.learner.theta)
+
+
+def scaled(factor, env=partial(CountingEnv, lengths=(5, 8))):  # noqa: B008  a constant
+    """Makes environments whose rewards are so many times larger."""
+    return lambda: TransformReward(env(), lambda reward: factor * reward)
+
+
+def without_clock(events):
+    rows = (row_of(event) for event in events)
+    return [{name: value for name, value in row.items() if name != "steps_per_second"} for row in rows]
+
+
+def test_normalized_run_learns_the_same_whatever_the_unit_of_its_rewards():
+    one, other = (make_trainer(env=scaled(factor), normalize_rewards=True) for factor in (1.0, 1024.0))
+    rows = [[event for event in run(trainer, 400) if isinstance(event, Progress)] for trainer in (one, other)]
+    assert torch.equal(one.learner.theta, other.learner.theta)
+    assert one.calibrator.found.scale > 1  # the rewards are 1, 2, 3 …
+    for small, large in zip(*rows, strict=True):
+        assert large.loss == small.loss
+        assert (large.q_mean, large.q_bound) == (1024 * small.q_mean, 1024 * small.q_bound)
+        assert (large.earned_low, large.earned_high) == (1024 * small.earned_low, 1024 * small.earned_high)
+
+
+def test_run_that_is_not_normalized_learns_from_rewards_as_they_are():
+    thetas = []
+    for factor in (1.0, 1024.0):
+        trainer = make_trainer(env=scaled(factor))
+        run(trainer, 100)
+        thetas.append(trainer.learner.theta)
+    assert not torch.equal(*thetas)
+
+
+def test_q_of_a_normalized_run_is_told_in_units_of_the_rewards():
+    trainer = make_trainer(env=scaled(1024.0), normalize_rewards=True, gamma=0.5)
+    learned = []
+    real = trainer.learner.update
+    trainer.learner.update = lambda batch: (learned.append(real(batch)), learned[-1])[1]
+    events = run(trainer, 100)
+    (calibrated,) = (event for event in events if isinstance(event, Calibrated))
+    assert (calibrated.step, calibrated.found.gamma, calibrated.found.mean) == (40, 0.5, 0.0)
+    last = events[-1]
+    since = learned[-(100 - 52) // 4 :]
+    assert last.q_mean == pytest.approx(calibrated.found.scale * np.mean([r.q_mean for r in since]))
+    assert last.q_bound == 2 * 8 * 1024
+
+
+def test_rows_tell_what_the_finished_episodes_earned():
+    """Episodes of 5 steps are cut off, those of 8 terminate; at γ = 0 a return is its first reward."""
+    last = run(make_trainer(env=scaled(2.0), gamma=0.0), 100)[-1]
+    assert (last.earned_low, last.earned_high) == (2.0, 16.0)
+
+
+def test_hasty_run_is_warned_of_at_its_first_row():
+    events = run(make_trainer(learning_rate=0.01, target_period_updates=1), 100)
+    warnings = [event for event in events if isinstance(event, Warned)]
+    assert warnings[0].step == 52
+    assert sum("is very short for learning_rate 0.01" in warning.message for warning in warnings) == 1
+
+
 def make_trainer(num_envs=4, env=WalkEnv, **settings):
     vector_env = SyncVectorEnv([env] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
     return Trainer(vector_env, describe(vector_env), Config(**(TINY | settings)))
@@ -140,6 +230,14 @@ def test_beta_and_epsilon_run_over_the_budget():
     assert (trainer.beta(), trainer.epsilon()) == (0.4, 1.0)
     run(trainer, 400)
     assert (trainer.beta(), trainer.epsilon()) == (1.0, 0.01)
+
+
+def test_beta_begins_at_0_if_asked_to():
+    trainer = make_trainer(beta_start=0.0)
+    trainer.settle_budget(400)
+    assert trainer.beta() == 0.0
+    run(trainer, 200)
+    assert trainer.beta() == pytest.approx(0.5)
 
 
 def test_budget_of_the_schedules_is_not_that_of_a_single_call():
@@ -229,15 +327,20 @@ def test_stop_ends_the_run_between_two_steps():
 
 
 def test_divergence_is_warned_of_with_an_advice_for_the_algorithm():
-    for algorithm, advice in (("dqn", "algorithm cdqn is the convergent one"), ("cdqn", "lower learning_rate")):
-        trainer = make_trainer(algorithm=algorithm)
+    for algorithm, period, advice in (
+        ("dqn", 100, "; use algorithm cdqn"),
+        ("dqn", 50, "; lengthen target_period_updates (now 50), or use algorithm cdqn"),
+        ("cdqn", 100, "; lower learning_rate (now 0.0005) or raise batch_size (now 8)"),
+    ):
+        trainer = make_trainer(algorithm=algorithm, target_period_updates=period)
         run(trainer, 40)
         trainer.learner.theta.mul_(20)  # Q far beyond r_max/(1−γ)
         trainer.learner.target.mul_(20)
         events = run(trainer, 200)
         warnings = [event for event in events if isinstance(event, Warned)]
         assert len(warnings) == 1
-        assert advice in warnings[0].message
+        assert warnings[0].message.startswith("training is diverging: ")
+        assert warnings[0].message.endswith(advice)
         place = events.index(warnings[0])
         assert isinstance(events[place + 1], Progress)
         assert events[place + 1].step == warnings[0].step
