@@ -95,8 +95,14 @@ def test_environments_explore_apart():
     played = [exploration.act(greedy, rows(3), 0.0, RNG(0)).tolist() for _ in range(3)]
     assert played == [[7, -1, 9], [7, -1, -1], [-1, -1, -1]]
     exploring = EpsilonZGreedy(50, 40_000).act(greedy, rows(40_000), 0.3, RNG(0)) >= 0
-    assert exploring.mean() == pytest.approx(0.3, abs=0.01)
-    assert (exploring[:-1] & exploring[1:]).mean() == pytest.approx(0.09, abs=0.01)
+    assert (exploring[:-1] & exploring[1:]).mean() == pytest.approx(exploring.mean() ** 2, abs=0.005)
+
+
+@pytest.mark.parametrize("epsilon", [0.05, 0.3, 0.8])
+def test_epsilon_is_the_share_of_steps_that_are_random_however_long_actions_are_held(epsilon):
+    exploration, rng = EpsilonZGreedy(50, 500), RNG(0)
+    random = [(exploration.act(greedy, rows(500), epsilon, rng) >= 0).mean() for _ in range(1_000)]
+    assert np.mean(random[200:]) == pytest.approx(epsilon, rel=0.04)
 
 
 def test_actions_handed_out_do_not_change_afterwards():

@@ -5,6 +5,7 @@ import runpy
 from pathlib import Path
 
 import numpy as np
+import torch
 
 ROOT = Path(__file__).parent.parent
 
@@ -20,9 +21,20 @@ def test_python_lines_of_the_readme_work(tmp_path, monkeypatch):
     assert (tmp_path / "runs" / "a" / "config.json").exists()
 
 
-def test_imports_of_the_readme_exist():
+def test_loss_example_of_the_readme_gives_a_gradient():
     _, pieces, *_ = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    exec("\n".join(line for line in pieces.splitlines() if line.startswith("from ")), {})
+    generator = torch.Generator().manual_seed(0)
+    names: dict = {
+        "q_B": torch.zeros(4, requires_grad=True),
+        "reward_B": torch.ones(4),
+        "terminated_B": torch.tensor([False, False, True, False]),
+        "weight_B": torch.tensor([1.0, 2.0, 1.0, 1.0]),
+        "next_q_target_BA": torch.rand(4, 3, generator=generator),
+        "next_q_online_BA": torch.rand(4, 3, generator=generator, requires_grad=True),
+    }
+    exec(pieces, names)
+    assert (names["q_B"].grad < 0).all(), "all targets are above 0"
+    assert names["terms"].td_error_abs.shape == (4,)
 
 
 def test_links_of_the_documents_lead_somewhere():
