@@ -88,9 +88,10 @@ class Calibrator:
         elif self._record is not None:
             self._record.load_state_dict(state["record"])
 
-    def _take(self, step: int, found: Calibration) -> Calibrated:
+    def _take(self, step: int, found: Calibration) -> Calibrated | None:
+        """Normalise with this from now on; the event that says so, unless nothing changes by it."""
         self.found, self.gamma, self._record, self._scale = found, found.gamma, None, None
-        return Calibrated(step, found)
+        return Calibrated(step, found) if self._multiplier or found.scale != 1 else None
 
     def _by_environment(self, column: NDArray[Any], stream: NDArray[np.int64]) -> NDArray[Any]:
         """One entry for each environment; zero where there is no transition."""

@@ -109,6 +109,14 @@ class Compare:
     def run(self) -> int:
         from cdqn.comparison import create_comparison
         from cdqn.envs import module_of
+
+        configs = self.configs()
+        folder = self.out or _default_folder(f"compare-{self.env_id}")
+        create_comparison(folder, self.env_id, configs, self.preset)
+        return _compare(folder, self.jobs, [module_of(self.env_id) or ""])
+
+    def configs(self) -> list[Config]:
+        """One for each run: an algorithm's own defaults, or those of the first one, and what was given."""
         from cdqn.presets import make_config, without_idle
 
         algorithms = _names(self.algorithms)
@@ -124,9 +132,7 @@ class Compare:
             acting = without_idle(name, {key: value for key, value in settings.items() if key != "algorithm"})
             config = make_config(name, self.preset, **acting)
             configs += [dataclasses.replace(config, seed=config.seed + i).resolved() for i in range(self.seeds)]
-        folder = self.out or _default_folder(f"compare-{self.env_id}")
-        create_comparison(folder, self.env_id, configs, self.preset)
-        return _compare(folder, self.jobs, [module_of(self.env_id) or ""])
+        return configs
 
 
 @dataclass
