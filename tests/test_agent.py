@@ -343,7 +343,7 @@ class CutError(Exception):
 @pytest.mark.parametrize("crash_at", [30, 340, 599])
 def test_crashed_run_resumes_to_the_same_metrics_and_weights(tmp_path, crash_at, monkeypatch):
     """Nothing is evaluated here: an agent on a VectorEnv object cannot make another of it."""
-    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
+    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes, **_: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
     straight = run_agent()
     train_run(straight, tmp_path / "straight")
 
@@ -362,7 +362,7 @@ def test_crashed_run_resumes_to_the_same_metrics_and_weights(tmp_path, crash_at,
 
 def test_stopped_run_evaluates_at_the_same_steps_after_resuming(tmp_path, monkeypatch):
     """A stop between two rows of progress: the evaluation that was due at the next row must still come."""
-    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
+    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes, **_: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
     settings = {"log_period_steps": 100, "evaluation_period_steps": 150, "checkpoint_period_steps": 1000}
     train_run(run_agent(**settings), tmp_path / "straight")
     agent = run_agent(**settings)
@@ -383,7 +383,7 @@ def test_stopped_run_evaluates_at_the_same_steps_after_resuming(tmp_path, monkey
 
 
 def test_resumption_that_gives_up_open_episodes_is_told_to_the_consumers(tmp_path, monkeypatch):
-    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
+    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes, **_: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
 
     def crash(row):
         if row["step"] >= 300:
@@ -406,7 +406,7 @@ def test_run_folder_is_not_overwritten(tmp_path):
 
 
 def test_complete_run_is_not_resumed_without_more_steps(tmp_path, monkeypatch):
-    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
+    monkeypatch.setattr(Agent, "evaluate", lambda self, episodes, **_: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
     train_run(run_agent(steps=200), tmp_path / "run")
     with pytest.raises(CheckpointError, match="is complete"):
         resume_run(tmp_path / "run", env=walking())

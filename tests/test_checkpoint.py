@@ -2,6 +2,7 @@
 
 import copy
 import json
+import os
 import pickle
 from pathlib import Path
 
@@ -82,10 +83,10 @@ def test_what_cannot_be_written_is_an_error_that_keeps_the_old_checkpoint(tmp_pa
     assert_same_state(load_checkpoint(tmp_path), nested_state())
 
 
-def test_newest_checkpoint_replaces_the_one_before(tmp_path):
+def test_newest_two_checkpoints_stay(tmp_path):
     for step in (1, 20, 300):
         place = saved(tmp_path, step, {"step": step})
-    assert [p.name for p in (tmp_path / "checkpoints").iterdir()] == ["step-000000300"]
+    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["step-000000020", "step-000000300"]
     assert place.name == "step-000000300"
     assert load_checkpoint(tmp_path) == {"step": 300}
 
@@ -267,3 +268,48 @@ def test_place_that_cannot_be_written_is_an_error_in_plain_words(tmp_path):
     (tmp_path / "file").write_text("not a folder")
     with pytest.raises(CheckpointError, match="cannot write to"):
         saved(tmp_path / "file" / "run")
+
+
+@pytest.mark.parametrize("file", ["arrays.safetensors", "state.json"])
+def test_damaged_newest_checkpoint_falls_back_to_the_older_with_a_warning(tmp_path, file):
+    saved(tmp_path, 1, {"value": np.arange(1)})
+    saved(tmp_path, 2, {"value": np.arange(2)})
+    path = saved(tmp_path, 3, {"value": np.arange(3)}) / file
+    path.write_bytes(damage_flip(path.read_bytes()))
+    told = []
+    assert_same_state(load_checkpoint(tmp_path, told.append), {"value": np.arange(2)})
+    (text,) = told
+    assert str(path.parent) in text
+    assert "step 2 is taken instead" in text
+    # The run goes on from step 2, and the damaged one of a later step must not come back.
+    saved(tmp_path, 2, {"value": np.arange(4)})
+    assert_same_state(load_checkpoint(tmp_path), {"value": np.arange(4)})
+    assert [p.name for p in (tmp_path / "checkpoints").iterdir()] == ["step-000000002"]
+
+
+def test_damaged_checkpoint_is_not_the_one_that_stays_behind_the_newest(tmp_path):
+    saved(tmp_path, 1, {"value": 1})
+    (saved(tmp_path, 2, {"value": 2}) / "state.json").write_text("{")
+    saved(tmp_path, 3, {"value": 3})
+    assert sorted(p.name for p in (tmp_path / "checkpoints").iterdir()) == ["step-000000001", "step-000000003"]
+
+
+def test_all_files_of_a_checkpoint_have_the_mode_that_the_umask_says(tmp_path):
+    before = os.umask(0o027)
+    try:
+        place = saved(tmp_path)
+    finally:
+        os.umask(before)
+    assert {path.name: path.stat().st_mode & 0o777 for path in place.iterdir()} == {
+        "arrays.safetensors": 0o640,
+        "state.json": 0o640,
+    }
+
+
+def test_folder_with_a_name_that_is_no_step_is_no_checkpoint(tmp_path):
+    saved(tmp_path, 5, {"value": 5})
+    (tmp_path / "checkpoints" / "step-abc").mkdir()
+    assert checkpoint.newest_step(tmp_path) == 5
+    assert load_checkpoint(tmp_path) == {"value": 5}
+    saved(tmp_path, 6, {"value": 6})
+    assert load_checkpoint(tmp_path) == {"value": 6}

@@ -366,6 +366,7 @@ def test_folder_that_is_no_run_is_told(command, here, capsys):
 def test_damaged_or_foreign_checkpoint_is_told(damage, finished_run, here, capsys):
     run = here / "run"
     shutil.copytree(finished_run, run)
+    shutil.rmtree(run / "checkpoints" / "step-000001000")
     arrays = newest_checkpoint(run) / "arrays.safetensors"
     content = bytearray(arrays.read_bytes())
     if damage == "cut":
@@ -381,6 +382,17 @@ def test_damaged_or_foreign_checkpoint_is_told(damage, finished_run, here, capsy
         (newest_checkpoint(run) / "state.json").write_text('{"model": "of another program"}')
     assert main(["evaluate", str(run)]) == 1
     assert str(run) in one_line(capsys)
+
+
+def test_run_with_a_damaged_newest_checkpoint_goes_on_from_the_one_before(finished_run, here, capsys):
+    shutil.copytree(finished_run, here / "run")
+    (newest_checkpoint(here / "run") / "state.json").write_text("{")
+    assert main(["evaluate", "run", "--episodes", "1"]) == 0
+    out, err = capsys.readouterr()
+    assert "after 1,000 steps" in out
+    assert "step 1000 is taken instead" in err
+    assert main(["resume", "run"]) == 0
+    assert_same_end(here / "run", finished_run)
 
 
 def test_no_write_permission_is_told_before_anything_is_done(here, capsys):
@@ -411,7 +423,7 @@ def test_full_disk_is_told_and_the_last_checkpoint_stays(here, capsys):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert code == 1
     assert "cannot write" in one_line(capsys)
-    assert len(list((here / "run" / "checkpoints").iterdir())) == 1
+    assert not list((here / "run" / "checkpoints").glob(".*")), "half a checkpoint was left behind"
     assert train("whole", steps=3000) == 0
     assert main(["resume", "run"]) == 0
     assert_same_end(here / "run", here / "whole")

@@ -1,6 +1,7 @@
 """A run folder from elsewhere: it imports nothing, and leads nowhere outside itself."""
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -31,10 +32,15 @@ def here(tmp_path, monkeypatch):
     sys.modules.pop("trap_module", None)
 
 
+@pytest.fixture(scope="module")
+def small_run(tmp_path_factory) -> Path:
+    return cdqn.CDQN("CartPole-v1", **SMALL).learn(80).save(tmp_path_factory.mktemp("small") / "run")
+
+
 @pytest.fixture
-def run(here) -> Path:
+def run(here, small_run) -> Path:
     """A run of CartPole that was edited: its environment is another, made by a module that leaves a trace."""
-    cdqn.CDQN("CartPole-v1", **SMALL).learn(80).save("run")
+    shutil.copytree(small_run, "run")
     (here / "trap_module.py").write_text(EVIL)
     content = json.loads((here / "run" / "config.json").read_text())
     content["config"]["env_id"] = "trap_module:Trap-v0"
@@ -80,3 +86,34 @@ def test_comparison_that_names_a_module_is_resumed_only_if_it_is_allowed(here, c
     Path("both/comparison.json").write_text(json.dumps({"env_id": "trap_module:T-v0", "runs": {"cdqn-seed0": config}}))
     assert main(["resume", "both"]) == 1
     assert "--allow-import trap_module" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "name", [".lock", "metrics.jsonl", "config.json", "checkpoints", "protocol.json", "candidates"]
+)
+@pytest.mark.parametrize("command", ["evaluate", "resume", "protocol", "load", "list"])
+def test_links_in_a_run_folder_are_refused_and_their_targets_not_touched(name, command, small_run, here, capsys):
+    shutil.copytree(small_run, "run")
+    target = here / "thesis"
+    inside = Path("run") / name
+    if inside.exists():
+        inside.rename(target)
+    else:
+        target.write_text("all my work")
+    before = sorted((path, path.read_bytes()) for path in [target, *target.rglob("*")] if path.is_file())
+    inside.symlink_to(target)
+    if command == "load":
+        with pytest.raises(CheckpointError, match="symbolic link"):
+            cdqn.load("run")
+    else:
+        arguments = {
+            "evaluate": ["evaluate", "run", "--episodes", "1"],
+            "resume": ["resume", "run", "--steps", "120"],
+            "protocol": ["evaluate", "run", "--protocol", "paper"],
+            "list": ["list", "--runs", "."],
+        }[command]
+        assert main(arguments) == (0 if command == "list" else 1)
+        out, err = capsys.readouterr()
+        assert "symbolic" in (out if command == "list" else err)
+    after = sorted((path, path.read_bytes()) for path in [target, *target.rglob("*")] if path.is_file())
+    assert before == after

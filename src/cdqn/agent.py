@@ -9,6 +9,7 @@ agent = cdqn.load("runs/a")        # goes on exactly where it stopped
 
 import copy
 import json
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,10 +21,19 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 import cdqn
-from cdqn.checkpoint import State, load_checkpoint, read_json, save_checkpoint, write_json, write_text, writing
+from cdqn.checkpoint import (
+    State,
+    load_checkpoint,
+    read_json,
+    require_no_links,
+    save_checkpoint,
+    write_json,
+    write_text,
+    writing,
+)
 from cdqn.config import PREPROCESSING, Algorithm, Config
 from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, module_of, require_kind
-from cdqn.errors import CheckpointError, ConfigError
+from cdqn.errors import CdqnError, CheckpointError, ConfigError
 from cdqn.evaluation import EvaluationResult, evaluate
 from cdqn.metrics import Event, Row, row_of
 from cdqn.presets import default_preset, get_preset, make_config
@@ -95,6 +105,12 @@ class Agent:
         """Train for `steps` more steps; `callback` sees each event. Rows of metrics gather in `history`."""
         if steps < 1:
             raise ConfigError(f"learn was asked for {steps} steps: it must be at least 1")
+        if self.steps + steps <= self.config.warmup_steps:
+            warnings.warn(
+                f"learn ends at step {self.steps + steps}, within warmup_steps {self.config.warmup_steps}: "
+                "nothing is learned yet; learn for longer, or lower warmup_steps",
+                stacklevel=2,
+            )
         for event in self.trainer.run(self.steps + steps):
             self.history.append(row_of(event))
             if callback:
@@ -109,14 +125,17 @@ class Agent:
         env: EnvLike | None = None,
         on_episode: Callable[[], None] | None = None,
         num_envs: int | None = None,
+        should_stop: Callable[[], bool] = lambda: False,
     ) -> EvaluationResult:
         """Play whole episodes with the present policy, in environments of their own.
 
         The seed is by default a function of the agent's, so that two evaluations see the same episodes.
         There are as many environments as in training, or `num_envs`; with another number the episodes differ.
+        `StoppedError` as soon as `should_stop` is true between two steps.
         """
         if episodes < 1 or not 0 <= epsilon <= 1:
             raise ConfigError(f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
+        require_seed(seed)
         if seed is None:
             seed = int(np.random.SeedSequence(self.config.seed, spawn_key=(2,)).generate_state(1)[0])
         count = min(num_envs or self.config.num_envs, episodes)
@@ -135,6 +154,7 @@ class Agent:
                 seed=seed,
                 epsilon=epsilon,
                 on_episode=on_episode,
+                should_stop=should_stop,
             )
         finally:
             if vector_env is not env:
@@ -166,9 +186,16 @@ class Agent:
         self.save_checkpoint(run, len(lines.encode()))
         return run
 
-    def save_checkpoint(self, run: Path, metrics_bytes: int, candidates: State | None = None) -> None:
+    def save_checkpoint(
+        self, run: Path, metrics_bytes: int, candidates: State | None = None, evaluation_pending: bool = False
+    ) -> None:
         """Add a checkpoint to a run folder whose metrics file is `metrics_bytes` long."""
-        state = {"metrics_bytes": metrics_bytes, "trainer": self.trainer.state_dict(), "candidates": candidates}
+        state = {
+            "metrics_bytes": metrics_bytes,
+            "trainer": self.trainer.state_dict(),
+            "candidates": candidates,
+            "evaluation_pending": evaluation_pending,
+        }
         save_checkpoint(run, self.steps, state)
 
     def _evaluation_env(self) -> EnvLike:
@@ -217,21 +244,30 @@ def load(path: str | Path, env: EnvLike | None = None, allow_import: str | Itera
     Python import the module: a folder from elsewhere could name any, so say `allow_import="module"` if you trust it.
     """
     agent, restored = load_run(Path(path), env, allow_import)
+    if restored.damage:
+        warnings.warn(restored.damage, stacklevel=2)
     metrics = Path(path) / "metrics.jsonl"
     if metrics.exists():
-        rows = metrics.read_bytes()[: restored.metrics_bytes].decode()
-        agent.history = [json.loads(row) for row in rows.splitlines()]
+        try:
+            rows = metrics.read_bytes()[: restored.metrics_bytes].decode()
+            agent.history = [json.loads(row) for row in rows.splitlines()]
+        except (ValueError, RecursionError) as error:
+            raise CheckpointError(f"{metrics} is damaged ({error}): delete it to load the agent without it") from error
     return agent
 
 
 def load_run(run: Path, env: EnvLike | None = None, allow_import: str | Iterable[str] = ()) -> tuple[Agent, "Restored"]:
     """An agent from a run folder, and what else its checkpoint tells."""
     agent = new_agent_of(run, env, allow_import)
-    state = load_checkpoint(run)
+    damage: list[str] = []
+    state = load_checkpoint(run, damage.append)
     try:
         notice = agent.trainer.load_state_dict(state["trainer"])
-        return agent, Restored(int(state["metrics_bytes"]), notice, state.get("candidates"))
-    except (KeyError, TypeError, ValueError) as error:
+        pending = bool(state.get("evaluation_pending", False))  # absent from older runs
+        return agent, Restored(int(state["metrics_bytes"]), notice, state.get("candidates"), pending, *damage)
+    except CdqnError:
+        raise
+    except _MISFITS as error:
         raise CheckpointError(f"the checkpoint in {run} does not fit this version of cdqn: {error!r}") from error
 
 
@@ -257,16 +293,37 @@ def require_import_allowed(folder: Path, env_id: str, allow_import: str | Iterab
         )
 
 
+_MISFITS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, AssertionError)
+"""What a state raises that was edited, or written by another version, when it is put into place."""
+
+
+def require_seed(seed: int | None) -> None:
+    """Random generators and environments take no others."""
+    if seed is not None and not 0 <= seed < 2**63:
+        raise ConfigError(f"seed is {seed}: it must be a whole number from 0 on, below 2⁶³")
+
+
 class Restored:
     """What a checkpoint holds beside the agent."""
 
-    def __init__(self, metrics_bytes: int, notice: str | None = None, candidates: State | None = None) -> None:
+    def __init__(
+        self,
+        metrics_bytes: int,
+        notice: str | None = None,
+        candidates: State | None = None,
+        evaluation_pending: bool = False,
+        damage: str | None = None,
+    ) -> None:
         self.metrics_bytes = metrics_bytes
         """Length of metrics.jsonl at the checkpoint: later lines belong to steps that will be repeated."""
         self.notice = notice
         """Why open episodes were given up, if they were."""
         self.candidates = candidates
         """The books of `cdqn.candidates`, where candidates are kept."""
+        self.evaluation_pending = evaluation_pending
+        """Whether an evaluation at this step was due, and has not been done."""
+        self.damage = damage
+        """Why it is not the newest checkpoint, if it is not."""
 
 
 def write_run_config(run: Path, agent: Agent) -> None:
@@ -278,6 +335,7 @@ def write_run_config(run: Path, agent: Agent) -> None:
 
 def read_run_config(run: Path) -> tuple[str | None, Config]:
     """The environment's id and the settings of a run folder."""
+    require_no_links(run)
     path = run / "config.json"
     content = read_json(path, "a run folder")
     try:

@@ -8,7 +8,7 @@ So a score is known only some time later: a candidate is *settled* once no episo
 among its 40 nearest. Kept are the best three of the settled ones, and all that are not settled yet.
 
 The books are part of each checkpoint, and files that they have no more use for are deleted after it: whatever the
-newest checkpoint counts on is there, at whatever moment a run is killed.
+two newest checkpoints count on is there, at whatever moment a run is killed.
 """
 
 import math
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from cdqn.checkpoint import State, write_weights, writing
 from cdqn.collector import Episode
+from cdqn.errors import CheckpointError
 
 NEAREST_EPISODES = 40
 """Training episodes behind the score of a candidate (App. B.4)."""
@@ -81,6 +82,8 @@ class Candidates:
         self._ended_at = [0] * num_envs
         self._latest: list[Played] = []
         self._candidates: list[Candidate] = []
+        self._saved: set[Path] = set()
+        """The files that the last checkpoint counts on."""
 
     def add_episode(self, episode: Episode) -> None:
         """Take note of a training episode, in the order in which they end."""
@@ -121,11 +124,12 @@ class Candidates:
         return self._folder / f"step-{step:09d}.safetensors"
 
     def prune(self) -> None:
-        """Delete all files but those of the candidates; only after a checkpoint that says the same.
+        """Delete all files but those of the candidates, now and at the checkpoint before; only after a checkpoint.
 
         What a killed run left behind goes as well.
         """
-        wanted = {self.path(candidate.step) for candidate in self._candidates}
+        now = {self.path(candidate.step) for candidate in self._candidates}
+        wanted, self._saved = now | self._saved, now
         with writing(self._folder):
             for file in (*self._folder.glob("step-*.safetensors"), *self._folder.glob(".step-*.writing")):
                 if file not in wanted:
@@ -144,11 +148,15 @@ class Candidates:
 
     def load_state_dict(self, state: State) -> None:
         """Take over what `state_dict` gave."""
-        self._ended_at = list(state["ended_at"])
-        self._latest = _played(state["latest"])
-        self._candidates = [
-            Candidate(entry["step"], _played(entry["episodes"]), entry["settled"]) for entry in state["candidates"]
-        ]
+        try:
+            self._ended_at = list(state["ended_at"])
+            self._latest = _played(state["latest"])
+            self._candidates = [
+                Candidate(entry["step"], _played(entry["episodes"]), entry["settled"]) for entry in state["candidates"]
+            ]
+            self._saved = {self.path(candidate.step) for candidate in self._candidates}
+        except (LookupError, TypeError, ValueError) as error:
+            raise CheckpointError(f"the books of {self._folder} in the checkpoint are damaged: {error!r}") from error
 
 
 def _played(pairs: list[Any]) -> list[Played]:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import gymnasium as gym
 from rich.console import RenderableType
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
@@ -16,6 +15,7 @@ from cdqn.config import LABELS
 from cdqn.envs.atari import usual_name
 from cdqn.errors import CheckpointError
 from cdqn.presets import PRESETS
+from cdqn.terminal import cell
 
 
 def catalogue(runs: Path) -> Iterator[RenderableType]:
@@ -31,20 +31,20 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
         presets.add_row(name, preset.kind, preset.source + games)
     yield Padding(presets, (0, 0, 1, 0))
     yield "[bold]Atari games[/]"
-    yield Padding(escape(atari_games()), (0, 0, 1, 2))
+    yield Padding(cell(atari_games()), (0, 0, 1, 2))
     yield "[bold]registered environments[/] (those with discrete actions and Box observations can be learned)"
-    yield Padding(", ".join(environment_ids()), (0, 0, 1, 2))
+    yield Padding(cell(", ".join(environment_ids())), (0, 0, 1, 2))
     table = _table("run", "environment", "algorithm", "seed", "steps")
     for run in sorted(runs.glob("*/config.json")) + sorted(runs.glob("*/*/config.json")):
         try:
             env_id, config = read_run_config(run.parent)
         except CheckpointError as error:
-            table.add_row(str(run.parent), f"[red]{error}[/]", "", "", "")
+            table.add_row(cell(run.parent), cell(error, "red"), "", "", "")
             continue
         steps = f"{newest_step(run.parent):,} of {config.steps:,}"
         label = LABELS[config.algorithm]
-        table.add_row(str(run.parent), env_id or "(object)", label, str(config.seed), steps)
-    yield table if table.row_count else f"no runs in {runs}/"
+        table.add_row(cell(run.parent), cell(env_id or "(object)"), label, str(config.seed), steps)
+    yield table if table.row_count else cell(f"no runs in {runs}/")
 
 
 def atari_games() -> str:

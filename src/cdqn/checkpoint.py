@@ -4,19 +4,20 @@
                                    state.json            the rest, with a checksum of the arrays
     RUN/checkpoints/shared/NAME.safetensors              a large array that the next checkpoint may keep
 
-A checkpoint is written to a hidden folder, flushed to the disk and renamed into place; the one before it is
-deleted only then. A crash at any moment leaves a complete one.
+A checkpoint is written to a hidden folder, flushed to the disk and renamed into place; those before it, except the
+last, are deleted only then. A crash at any moment leaves a complete one, and a damaged one has an older one behind it.
 
-A `SharedArray` is written once: the next checkpoint refers to the same file, which stays until the newest checkpoint
-does not need it. A file is kept only if the checkpoint before refers to it: what a killed run left is written again.
+A `SharedArray` is written once: the next checkpoint refers to the same file, which stays as long as one of the two
+checkpoints needs it. A file is kept only if a checkpoint refers to it: what a killed run left is written again.
 """
 
 import json
 import os
+import re
 import shutil
 import zlib
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +35,14 @@ FORMAT = 1
 
 State = dict[str, Any]
 
+_NAME = re.compile(r"(\.replaced-)?step-[0-9]+")
+
 
 def save_checkpoint(run: Path, step: int, state: State) -> Path:
-    """Write `state` as the run's newest checkpoint and remove the ones before it."""
+    """Write `state` as the run's newest checkpoint; of the others only the one before it stays.
+
+    Those of later steps go as well: the run has gone back behind them.
+    """
     folder = run / "checkpoints"
     place = folder / f"step-{step:09d}"
     with writing(run):
@@ -50,7 +56,7 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
             _write(draft, state, shared)
         except BaseException:
             shutil.rmtree(draft, ignore_errors=True)
-            shared.remove_all_but(shared.before)
+            shared.remove_all_but(shared.known)
             raise
         if place.exists():  # saved twice at one step: the old one steps aside, and is found if we die here
             aside = folder / f".replaced-{place.name}"
@@ -58,27 +64,45 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
             place.rename(aside)
         draft.rename(place)
         _sync(folder)
-        for old in [*folder.glob("step-*"), *folder.glob(".replaced-*")]:
-            if old != place:
+        before = next((old for old in reversed(_places(run)) if _step(old) < step and old in shared.of_place), None)
+        for old in _places(run):
+            if old not in (place, before):
                 shutil.rmtree(old)
-        shared.remove_all_but(shared.checksums)
+        shared.remove_all_but({*shared.checksums, *shared.of_place.get(before, {})})
     return place
 
 
-def load_checkpoint(run: Path) -> State:
-    """The state of the run's newest checkpoint."""
-    return _read(_newest(run))
+def load_checkpoint(run: Path, warn: Callable[[str], None] = lambda text: None) -> State:
+    """The state of the run's newest checkpoint, or, after a word to `warn`, of the one before if that is damaged."""
+    return _newest_good(run, _read, warn)
 
 
 def load_checkpoint_values(run: Path) -> State:
     """The state of the run's newest checkpoint without its arrays, which may be large: in their places are texts."""
-    state: State = _read_values(_newest(run))["state"]
+    state: State = _newest_good(run, _read_values)["state"]
     return state
 
 
 def newest_step(run: Path) -> int:
     """The step of the run's newest checkpoint; 0 before the first."""
-    return max((int(place.name.removeprefix("step-")) for place in (run / "checkpoints").glob("step-*")), default=0)
+    return max(map(_step, _places(run)), default=0)
+
+
+def has_checkpoint(run: Path) -> bool:
+    """Whether there is one, complete or damaged."""
+    return bool(_places(run))
+
+
+def require_no_links(run: Path) -> None:
+    """A run folder leads nowhere: through a link in a folder from elsewhere we would read, cut or empty its target."""
+    for place, folders, files in os.walk(run):
+        for name in (*folders, *files):
+            path = Path(place) / name
+            if path.is_symlink():
+                raise CheckpointError(
+                    f"{path} is a symbolic link to {os.readlink(path)}: cdqn follows none inside a run folder; "
+                    "replace it by what it points to, or delete it"
+                )
 
 
 @contextmanager
@@ -113,6 +137,7 @@ def write_weights(path: Path, theta: NDArray[np.float32]) -> None:
     """Write the parameters of a network, with a checksum, beside; flush to the disk and rename into place."""
     draft = path.with_name(f".{path.name}.writing")
     save_file({"theta": theta}, draft, {"crc32": str(zlib.crc32(theta.data))})
+    _open_like_its_folder(draft)
     _sync(draft)
     draft.rename(path)
     _sync(path.parent)
@@ -136,7 +161,7 @@ def read_json(path: Path, what: str) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise CheckpointError(f"{path} does not exist: {path.parent} is not {what} of cdqn") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}; the file is damaged or not {what} of cdqn") from error
 
 
@@ -147,17 +172,19 @@ class _SharedFiles:
         self.folder = run / "checkpoints" / "shared"
         self.checksums: dict[str, int] = {}
         """Of the files that the new checkpoint refers to, by name."""
-        try:
-            self.before: dict[str, int] = _read_values(_newest(run))["crc32"].get("shared", {})
-        except CheckpointError:  # there is none, or it is damaged: nothing to keep
-            self.before = {}
+        self.of_place: dict[Path | None, dict[str, int]] = {}
+        """Of the files that the checkpoints on disk refer to; one that is damaged has nothing to say."""
+        for place in _places(run):
+            with suppress(CheckpointError):
+                self.of_place[place] = _read_values(place)["crc32"].get("shared", {})
+        self.known = {name: checksum for files in self.of_place.values() for name, checksum in files.items()}
 
     def keep(self, shared: SharedArray) -> str:
         """Make sure that there is a file; returns its name."""
         if shared.name in self.checksums:
             return shared.name
-        if shared.name in self.before and _shared_file(self.folder, shared.name).exists():
-            self.checksums[shared.name] = self.before[shared.name]
+        if shared.name in self.known and _shared_file(self.folder, shared.name).exists():
+            self.checksums[shared.name] = self.known[shared.name]
             return shared.name
         name, array = shared.content()
         if name not in self.checksums:
@@ -165,6 +192,7 @@ class _SharedFiles:
             path = _shared_file(self.folder, name)
             draft = path.with_name(f".{path.name}.writing")
             save_file({"array": array}, draft)
+            _open_like_its_folder(draft)
             _sync(draft)
             self.checksums[name] = _checksum(draft)
             draft.rename(path)
@@ -194,6 +222,7 @@ def _write(draft: Path, state: State, shared: _SharedFiles) -> None:
     shared.sync()
     file = draft / "arrays.safetensors"
     save_file(arrays, file)
+    _open_like_its_folder(file)
     _sync(file)
     checksums: dict[str, Any] = {"arrays": _checksum(file), "state": _text_checksum(plain)}
     if shared.checksums:
@@ -202,12 +231,32 @@ def _write(draft: Path, state: State, shared: _SharedFiles) -> None:
     _sync(draft)
 
 
-def _newest(run: Path) -> Path:
-    folder = run / "checkpoints"
-    places = sorted(folder.glob("step-*")) or sorted(folder.glob(".replaced-step-*"))
+def _places(run: Path) -> list[Path]:
+    """The checkpoints of a run, the newest last; one that stepped aside counts less than its successor."""
+    found = [place for place in (run / "checkpoints").glob("*") if _NAME.fullmatch(place.name)]
+    return sorted(found, key=lambda place: (_step(place), not place.name.startswith(".")))
+
+
+def _step(place: Path) -> int:
+    return int(place.name.rpartition("-")[2])
+
+
+def _newest_good(run: Path, read: Callable[[Path], Any], warn: Callable[[str], None] = lambda text: None) -> Any:
+    """What `read` makes of the newest checkpoint, or of an older one if the newest is damaged."""
+    places = _places(run)
     if not places:
         raise CheckpointError(f"{run} has no checkpoint: the run ended before its first one; start it anew")
-    return places[-1]
+    problem: CheckpointError | None = None
+    for place in reversed(places):
+        try:
+            content = read(place)
+        except CheckpointError as error:
+            problem = problem or error
+            continue
+        if problem is not None:
+            warn(f"{problem}; the checkpoint of step {_step(place)} is taken instead")
+        return content
+    raise problem or AssertionError
 
 
 def _read_values(place: Path) -> dict[str, Any]:
@@ -221,6 +270,8 @@ def _read_values(place: Path) -> dict[str, Any]:
         _require_checksum(path, content["crc32"]["state"], _text_checksum(content["state"]))
     except (KeyError, TypeError) as error:
         raise CheckpointError(f"{place} is damaged and cannot be read: {error}") from error
+    if not isinstance(content["state"], dict) or not isinstance(content["crc32"].get("shared", {}), dict):
+        raise CheckpointError(f"{path} is damaged: it holds no state of a run")
     return content
 
 
@@ -290,6 +341,11 @@ def _checksum(file: Path) -> int:
         while chunk := stream.read(1 << 22):
             checksum = zlib.crc32(chunk, checksum)
     return checksum
+
+
+def _open_like_its_folder(file: Path) -> None:
+    """safetensors lets nobody but the owner read; whoever may read the folder, by the umask, may read the file."""
+    file.chmod(file.parent.stat().st_mode & 0o666)
 
 
 def _sync(path: Path) -> None:

@@ -4,6 +4,7 @@ Errors that a user can mend are one line on stderr and exit code 1; a wrong comm
 an interrupted run is exit code 130.
 """
 
+import errno
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -26,6 +27,7 @@ from cdqn.commands import (
 )
 from cdqn.config import ALGORITHMS
 from cdqn.errors import CdqnError
+from cdqn.terminal import say
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,
@@ -47,13 +49,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = _parse(arguments)
         return 0 if command is None else int(command.run())
     except CdqnError as error:
-        errors.print(f"cdqn: {error}", markup=False, style="red")
+        say(errors, f"cdqn: {error}", "red")
         return 1
     except MemoryError as error:
-        errors.print(f"cdqn: out of memory ({error}): lower --memory-size", markup=False, style="red")
+        say(errors, f"cdqn: out of memory ({error}): lower --memory-size", "red")
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        say(errors, f"cdqn: a path is too long for this system, {str(error.filename)[:60]}…: choose another", "red")
         return 1
     except KeyboardInterrupt:
-        errors.print("cdqn: interrupted", markup=False)
+        say(errors, "cdqn: interrupted")
         return INTERRUPTED
     except BrokenPipeError:  # the reader of our output, say `head`, has seen enough
         return 0
@@ -77,9 +84,7 @@ def _parse(arguments: list[str]) -> Any:
         return None
     name, *rest = arguments
     if name not in COMMANDS:
-        errors.print(
-            f"cdqn: there is no command {name!r}: choose from {', '.join(COMMANDS)}", markup=False, style="red"
-        )
+        say(errors, f"cdqn: there is no command {name!r}: choose from {', '.join(COMMANDS)}", "red")
         raise SystemExit(2)
     kind = COMMANDS[name]
     if kind not in (Train, Compare):

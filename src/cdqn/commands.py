@@ -16,6 +16,7 @@ from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
 from cdqn.config import ALGORITHMS, LABELS, Config
 from cdqn.errors import CheckpointError, ConfigError
+from cdqn.terminal import say
 
 console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -23,6 +24,8 @@ errors = Console(stderr=True, soft_wrap=True, highlight=False)
 ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
 AllowImport = UseAppendAction[tuple[str, ...]]
 INTERRUPTED = 130
+MOST_SEEDS = 1000
+"""More are taken for a slip of the hand: each is a run of its own."""
 
 
 @dataclass
@@ -125,6 +128,8 @@ class Compare:
                 raise ConfigError(f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}")
         if self.seeds < 1 or len(set(algorithms)) < len(algorithms):
             raise ConfigError("compare needs at least one seed, and each algorithm once")
+        if self.seeds > MOST_SEEDS:
+            raise ConfigError(f"seeds is {self.seeds}: at most {MOST_SEEDS} runs of an algorithm are trained at a time")
         first = make_config(algorithms[0], self.preset, **without_idle(algorithms[0], self.given))
         settings = dataclasses.asdict(first) if self.same_settings else self.given
         configs = []
@@ -192,11 +197,10 @@ class Evaluate:
         return self._policy() if self.protocol is None else self._protocol()
 
     def _policy(self) -> int:
-        from cdqn.agent import load_run
         from cdqn.console import CountDisplay
         from cdqn.runner import evaluation_row
 
-        agent, _ = load_run(self.run_folder, allow_import=self.allow_import)
+        agent = _load(self.run_folder, self.allow_import)
         episodes = 100 if self.episodes is None else self.episodes
         with CountDisplay("evaluating", episodes, errors) as display:
             result = agent.evaluate(episodes, self.epsilon or 0.0, self.seed, on_episode=display.advance)
@@ -206,16 +210,16 @@ class Evaluate:
             label = LABELS[agent.config.algorithm]
             sticky = agent.config.sticky_actions
             played = agent.env_id if sticky is None else f"{agent.env_id}, sticky actions {sticky:g}"
-            console.print(f"{played}, {label} after {agent.steps:,} steps: return {result}", soft_wrap=True)
+            say(console, f"{played}, {label} after {agent.steps:,} steps: return {result}")
         return 0
 
     def _protocol(self) -> int:
         from cdqn.console import CountDisplay
         from cdqn.protocol import EPISODES, EPSILON, run_protocol
         from cdqn.report.protocol import render_protocol
-        from cdqn.runner import locked
+        from cdqn.runner import locked_run
 
-        with locked(self.run_folder), CountDisplay("validating and testing", 1, errors) as display:
+        with locked_run(self.run_folder), CountDisplay("validating and testing", 1, errors) as display:
             content = run_protocol(
                 self.run_folder,
                 EPISODES if self.episodes is None else self.episodes,
@@ -229,7 +233,7 @@ class Evaluate:
             print(json.dumps(content))
         else:
             console.print(render_protocol(content))
-            console.print(f"wrote {self.run_folder / 'protocol.json'}", soft_wrap=True)
+            say(console, f"wrote {self.run_folder / 'protocol.json'}")
         return 0
 
 
@@ -253,14 +257,13 @@ class Play:
     """A module that the run's environment, module:Id, may import; can be given several times."""
 
     def run(self) -> int:
-        from cdqn.agent import load_run
         from cdqn.playback import play
 
-        agent, _ = load_run(self.run_folder, allow_import=self.allow_import)
+        agent = _load(self.run_folder, self.allow_import)
         returns = play(agent, self.episodes, self.epsilon, self.seed, self.video, self.max_steps)
-        console.print("returns: " + " ".join(f"{value:g}" for value in returns), soft_wrap=True)
+        say(console, "returns: " + " ".join(f"{value:g}" for value in returns))
         if self.video:
-            console.print(f"video: {self.video}", soft_wrap=True)
+            say(console, f"video: {self.video}")
         return 0
 
 
@@ -296,6 +299,8 @@ class Demo:
         from cdqn.experiments.demo import run_demo
         from cdqn.report.demo import render_demo, write_demo
 
+        if self.seeds > MOST_SEEDS:
+            raise ConfigError(f"seeds is {self.seeds}: at most {MOST_SEEDS} runs of an algorithm are trained at a time")
         with writing(self.out):
             self.out.mkdir(parents=True, exist_ok=True)
         with CountDisplay("C-DQN, DQN and RG on the same data", 1, console) as display:
@@ -304,7 +309,7 @@ class Demo:
             )
         console.print(render_demo(result))
         for path in write_demo(result, self.out):
-            console.print(f"wrote {path}", soft_wrap=True)
+            say(console, f"wrote {path}")
         return 0
 
 
@@ -348,7 +353,7 @@ class Reproduce:
                     reproduce.draw(result, picture)
             console.print(render_claims(result))
             for path in files:
-                console.print(f"wrote {path}", soft_wrap=True)
+                say(console, f"wrote {path}")
         return 0
 
 
@@ -387,6 +392,16 @@ def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Call
     return consumers
 
 
+def _load(run: Path, allow_import: Iterable[str]) -> Any:
+    """The agent of a run, after a word about a checkpoint that could not be read."""
+    from cdqn.agent import load_run
+
+    agent, restored = load_run(run, allow_import=allow_import)
+    if restored.damage:
+        say(errors, f"cdqn: {restored.damage}", "yellow")
+    return agent
+
+
 def _conclude(run: Path, outcome: Any) -> int:
     """The picture, and what to do next."""
     from cdqn.checkpoint import writing
@@ -396,10 +411,10 @@ def _conclude(run: Path, outcome: Any) -> int:
     picture = run / "learning_curve.png"
     with writing(picture):
         learning_curve(read_run(run), picture)
-    console.print(f"run folder: {run}", soft_wrap=True)
-    console.print(f"learning curve: {picture}", soft_wrap=True)
+    say(console, f"run folder: {run}")
+    say(console, f"learning curve: {picture}")
     if not outcome.finished:
-        console.print(f"stopped at step {outcome.steps:,}: `cdqn resume {run}` goes on from there", soft_wrap=True)
+        say(console, f"stopped at step {outcome.steps:,}: `cdqn resume {run}` goes on from there")
         return INTERRUPTED
     return 0
 
@@ -420,7 +435,7 @@ def _compare(folder: Path, jobs: int | None, allow_import: Iterable[str]) -> int
         rows = tables.comparison_table(runs, np.random.default_rng(0))
         console.print(tables.render(rows))
         if differences := differing_settings(group_by_algorithm(runs)):
-            console.print(f"{differences} (--same-settings for equal ones)", soft_wrap=True, markup=False)
+            say(console, f"{differences} (--same-settings for equal ones)")
         tables.write_csv(folder / "comparison.csv", rows)
         tables.write_curves_csv(folder / "curves.csv", runs)
         figures.comparison(runs, folder / "comparison.png")
@@ -442,7 +457,7 @@ def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
         results = suite.results_of(runs)
         console.print(suite.render(results, np.random.default_rng(0)))
         for line in suite.verdict(results, np.random.default_rng(0)):
-            console.print(line, markup=False, highlight=False)
+            say(console, line)
         with writing(folder):
             suite.write_scores(folder / "suite.csv", results)
             suite.write_evaluations(folder / "evaluations.csv", runs)
@@ -456,26 +471,28 @@ def _run_all(folder: Path, plan: Any, jobs: int | None, resume: str) -> Any:
     """The outcomes of all runs, shown while they last; None after an interruption."""
     from cdqn.console import RunsDisplay
     from cdqn.run_pool import run_all
+    from cdqn.runner import locked
 
+    totals = {name: run.config.steps for name, run in plan.items()}
     try:
-        with RunsDisplay({name: run.config.steps for name, run in plan.items()}, console) as display:
+        with locked(folder), RunsDisplay(totals, console) as display:
             return run_all(folder, plan, jobs, display)
     except KeyboardInterrupt:
-        console.print(f"stopped: {resume}", soft_wrap=True, markup=False)
+        say(console, f"stopped: {resume}")
         return None
 
 
 def _tell_written(folder: Path, *names: str) -> None:
     for name in names:
-        console.print(f"wrote {folder / name}", soft_wrap=True, markup=False)
+        say(console, f"wrote {folder / name}")
 
 
 def _tell_missing(problems: dict[str, Any], remedy: str) -> int:
     """What is not complete, and why; the exit code."""
     for name, problem in problems.items():
-        errors.print(f"cdqn: {name} is not complete: {problem}", style="red", markup=False)
+        say(errors, f"cdqn: {name} is not complete: {problem}", "red")
     if problems:
-        errors.print(f"cdqn: {remedy}", style="red", markup=False)
+        say(errors, f"cdqn: {remedy}", "red")
     return 1 if problems else 0
 
 

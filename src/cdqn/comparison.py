@@ -10,19 +10,18 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cdqn.agent import Agent, require_import_allowed
-from cdqn.checkpoint import read_json, write_json, writing
+from cdqn.checkpoint import read_json, require_no_links, write_json, writing
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
 from cdqn.run_pool import PlannedRun
-from cdqn.runner import create_folder
+from cdqn.runner import new_folder
 
 
 def create_comparison(folder: Path, env_id: str, configs: Sequence[Config], preset: str | None = None) -> None:
     """A new folder, and in it the list of runs."""
     Agent.from_config(env_id, configs[0], preset)  # what cannot work is said now, and not by every process
-    create_folder(folder)
     content = {"env_id": env_id, "runs": {run_name(config): config.to_json() for config in configs}}
-    with writing(folder):
+    with new_folder(folder), writing(folder):
         write_json(folder / "comparison.json", content)
 
 
@@ -34,8 +33,8 @@ def run_name(config: Config) -> str:
     return f"{config.algorithm}-seed{config.seed}"
 
 
-def planned_runs(folder: Path, allow_import: Iterable[str] = ()) -> dict[str, PlannedRun]:
-    """The runs of a comparison, by name. `allow_import`: as in `cdqn.load`."""
+from cdqn.run_pool import PlannedRun
+from cdqn.runner import new_folder
     path = folder / "comparison.json"
     content = read_json(path, "a comparison")
     try:

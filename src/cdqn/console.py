@@ -16,6 +16,7 @@ from rich.progress import (
 )
 
 from cdqn.metrics import Row
+from cdqn.terminal import harmless, say
 
 
 def describe_progress(row: Row) -> str:
@@ -42,7 +43,7 @@ class _Display:
         self._bar = Progress(*columns, console=console, disable=not self._live)
 
     def _warn(self, text: str) -> None:
-        self._console.print(text, style="yellow", markup=False, soft_wrap=True)
+        say(self._console, text, "yellow")
 
     def __enter__(self) -> Self:
         self._bar.start()
@@ -55,11 +56,11 @@ class _Display:
 def _run_columns() -> list[ProgressColumn]:
     """Name, bar, steps, time left and numbers of one run."""
     return [
-        TextColumn("[bold]{task.description}"),
+        TextColumn("{task.description}", style="bold", markup=False),
         BarColumn(bar_width=20),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.fields[numbers]}"),
+        TextColumn("{task.fields[numbers]}", markup=False),
     ]
 
 
@@ -70,7 +71,7 @@ class TrainingDisplay(_Display):
         super().__init__(console, SpinnerColumn(), *_run_columns())
         self._until_step = until_step
         self._last_tenth = 10 * first_step // until_step
-        self._task = self._bar.add_task(title, total=until_step, completed=first_step, numbers="")
+        self._task = self._bar.add_task(harmless(title), total=until_step, completed=first_step, numbers="")
 
     def __call__(self, row: Row) -> None:
         if row["kind"] == "progress":
@@ -79,15 +80,15 @@ class TrainingDisplay(_Display):
             tenth = 10 * row["step"] // self._until_step
             if not self._live and tenth > self._last_tenth:
                 self._last_tenth = tenth
-                self._console.print(f"step {row['step']:,} of {self._until_step:,} · {numbers}", soft_wrap=True)
+                say(self._console, f"step {row['step']:,} of {self._until_step:,} · {numbers}")
         elif row["kind"] == "warning":
             self._warn(f"step {row['step']:,}: {row['message']}")
         elif row["kind"] == "evaluation":
             error = f" ± {row['stderr']:.3g}" if row["episodes"] > 1 else ""
             text = f"step {row['step']:,}: greedy return {row['mean']:.5g}{error} (episodes: {row['episodes']})"
-            self._console.print(text, soft_wrap=True)
+            say(self._console, text)
         elif row["kind"] == "calibration":
-            self._console.print(f"step {row['step']:,}: {row['note']}", soft_wrap=True, highlight=False)
+            say(self._console, f"step {row['step']:,}: {row['note']}")
 
 
 class CountDisplay(_Display):
@@ -96,12 +97,12 @@ class CountDisplay(_Display):
     def __init__(self, title: str, total: int, console: Console) -> None:
         super().__init__(
             console,
-            TextColumn("[bold]{task.description}"),
+            TextColumn("{task.description}", style="bold", markup=False),
             BarColumn(bar_width=40),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
         )
-        self._task = self._bar.add_task(title, total=total)
+        self._task = self._bar.add_task(harmless(title), total=total)
 
     def advance(self, count: int = 1) -> None:
         self._bar.advance(self._task, count)
@@ -122,7 +123,7 @@ class RunsDisplay(_Display):
 
     def __call__(self, name: str, row: Row) -> None:
         if name not in self._tasks:
-            self._tasks[name] = self._bar.add_task(name, total=self._totals[name], numbers="")
+            self._tasks[name] = self._bar.add_task(harmless(name), total=self._totals[name], numbers="")
         task = self._tasks[name]
         if row["kind"] == "progress":
             self._bar.update(task, completed=min(row["step"], self._totals[name]), numbers=describe_progress(row))
@@ -132,7 +133,7 @@ class RunsDisplay(_Display):
             self._done += 1
             self._bar.update(task, visible=False)
             text = f"{name}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
-            self._console.print(f"{text} ({self._done} of {len(self._totals)} runs done)", soft_wrap=True)
+            say(self._console, f"{text} ({self._done} of {len(self._totals)} runs done)")
 
 
 def _number(value: float | None) -> str:

@@ -27,3 +27,7 @@ class CheckpointError(CdqnError):
 
 class MissingPackageError(CdqnError, ImportError):
     """An optional package is needed for what was asked; the message has the line that installs it."""
+
+
+class StoppedError(CdqnError):
+    """Somebody asked for an end while something was under way that leaves nothing half done."""

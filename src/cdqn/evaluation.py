@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cdqn.actor import Actor
 from cdqn.collector import Collector
 from cdqn.envs import EnvSpec
-from cdqn.errors import UnsupportedEnvironmentError
+from cdqn.errors import StoppedError, UnsupportedEnvironmentError
 from cdqn.exploration import EpsilonGreedy
 
 MAX_EPISODE_STEPS = 1_000_000
@@ -50,10 +50,12 @@ def evaluate(
     seed: int,
     epsilon: float = 0.0,
     on_episode: Callable[[], None] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
 ) -> EvaluationResult:
     """Play `episodes` episodes, each environment its fixed share of them.
 
-    The shares are fixed beforehand: taking the first to finish would favour short episodes.
+    The shares are fixed beforehand: taking the first to finish would favour short episodes. `StoppedError` as soon as
+    `should_stop` is true between two steps.
     """
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     policy = EpsilonGreedy(spec.num_actions)
@@ -62,6 +64,8 @@ def evaluate(
     quota[: episodes % env.num_envs] += 1
     results: list[tuple[float, int]] = []
     while quota.any():
+        if should_stop():
+            raise StoppedError(f"stopped after {len(results)} of {episodes} episodes of an evaluation")
         actions = policy.act(actor.greedy, collector.observation, epsilon, rng)
         finished = collector.step(actions).episodes
         for episode in finished:

@@ -12,12 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from cdqn.agent import Agent, read_run_config
+from cdqn.agent import Agent
 from cdqn.checkpoint import newest_step
 from cdqn.config import Config
 from cdqn.envs import module_of
 from cdqn.metrics import Row, Warned
-from cdqn.runner import resume_run, train_run
+from cdqn.runner import is_complete, resume_run, train_run
 from cdqn.runtime import tune_process
 from cdqn.stopping import Stop, stop_on_signal
 from cdqn.workers import perform_all
@@ -83,9 +83,8 @@ def _train_or_resume(task: tuple[Path, PlannedRun], tell: Callable[[Row], None],
     tune_process()
     if not (run / "config.json").exists():
         return train_run(Agent.from_config(env_id, config), run, consumers, stop=stop).finished
-    complete = newest_step(run) >= read_run_config(run)[1].steps
     allowed = module_of(env_id) or ()  # whoever planned the run has named it
-    return complete or resume_run(run, consumers_for=consumers_for, stop=stop, allow_import=allowed).finished
+    return is_complete(run) or resume_run(run, consumers_for=consumers_for, stop=stop, allow_import=allowed).finished
 
 
 def _pass_on(tell: Callable[[Any], None], row: Row) -> None:

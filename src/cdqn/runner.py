@@ -7,6 +7,7 @@ RUN/config.json       the environment and every setting
 """
 
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -14,12 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cdqn.agent import Agent, Restored, load_run, write_run_config
+from cdqn.agent import Agent, Restored, load_run, new_agent_of, read_run_config, write_run_config
 from cdqn.candidates import Candidates
-from cdqn.checkpoint import writing
+from cdqn.checkpoint import has_checkpoint, load_checkpoint_values, newest_step, require_no_links, writing
 from cdqn.collector import Episode
 from cdqn.envs import EnvLike
-from cdqn.errors import CheckpointError
+from cdqn.errors import CheckpointError, StoppedError
 from cdqn.evaluation import EvaluationResult
 from cdqn.metrics import Progress, Row, Warned, row_of
 from cdqn.stopping import Stop, stop_on_signal
@@ -28,6 +29,10 @@ try:
     import fcntl
 except ImportError:  # Windows has no such lock, and does without
     fcntl = None  # type: ignore[assignment]
+
+LOCK = ".lock"
+NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+"""Refuse to open a file through a symbolic link; Windows has no such flag."""
 
 Consumer = Callable[[Row], None]
 
@@ -48,8 +53,8 @@ class MetricsFile:
     def __init__(self, path: Path, length: int = 0) -> None:
         self.path = path
         with writing(path):
-            path.touch()
-            self._file = open(path, "r+", encoding="utf-8")  # noqa: SIM115  closed by __exit__
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o666)
+            self._file = open(descriptor, "r+", encoding="utf-8")  # noqa: SIM115  closed by __exit__
             if length > path.stat().st_size:
                 raise CheckpointError(f"{path} is shorter than its checkpoint says: it is damaged")
             self._file.truncate(length)
@@ -83,11 +88,10 @@ def train_run(
 
     It ends early, with a checkpoint, at a signal or, where `stop` is given, at that alone.
     """
-    create_folder(run)
-    with writing(run):
-        write_run_config(run, agent)
-    with locked(run):
-        agent.save_checkpoint(run, 0)  # so that a run killed before its first checkpoint resumes too
+    with new_folder(run):
+        with writing(run):
+            write_run_config(run, agent)
+        agent.save_checkpoint(run, 0)  # so that a run killed before its first checkpoint resumes exactly
         return _train(agent, run, until or agent.config.steps, Restored(0), consumers, stop)
 
 
@@ -103,42 +107,81 @@ def resume_run(
 
     `consumers_for` is given the agent and the step at which training will end. `allow_import`: as in `cdqn.load`.
     """
-    with locked(run):
-        agent, restored = load_run(run, env, allow_import)
+    with locked_run(run):
+        if has_checkpoint(run) or has_rows(run):
+            agent, restored = load_run(run, env, allow_import)
+        else:  # killed between config.json and the first checkpoint
+            agent, restored = new_agent_of(run, env, allow_import), Restored(0)
+            agent.save_checkpoint(run, 0)
         until = steps or agent.trainer.budget_steps or agent.config.steps
-        if agent.steps >= until:
+        if agent.steps >= until and not restored.evaluation_pending:
             raise CheckpointError(
                 f"{run} is complete: it has {agent.steps} of {until} steps; give --steps to train it further"
             )
         consumers = consumers_for(agent, until)
-        if restored.notice:
+        for notice in filter(None, (restored.damage, restored.notice)):
             for consumer in consumers:
-                consumer(Warned(agent.steps, restored.notice).row())
+                consumer(Warned(agent.steps, notice).row())
         return _train(agent, run, until, restored, consumers, stop)
 
 
-def create_folder(run: Path) -> None:
-    """A new, empty folder for a run."""
-    if run.exists() and (not run.is_dir() or any(run.iterdir())):
-        raise CheckpointError(f"{run} exists already: `cdqn resume {run}` goes on with it, another --out starts anew")
-    with writing(run):
-        run.mkdir(parents=True, exist_ok=True)
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """A new, empty folder, locked before the first byte is written to it: of two who begin together one is refused."""
+    _require_new(folder)
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        _require_new(folder)
+        yield
+
+
+def _require_new(folder: Path) -> None:
+    with writing(folder):
+        taken = folder.exists() and (not folder.is_dir() or any(not _is_debris(path) for path in folder.iterdir()))
+    if taken:
+        raise CheckpointError(
+            f"{folder} exists already: `cdqn resume {folder}` goes on with it, another --out starts anew"
+        )
+
+
+def _is_debris(path: Path) -> bool:
+    """What a process leaves that is killed before it has written its first file."""
+    return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(".writing"))
+
+
+def has_rows(run: Path) -> bool:
+    """Whether anything has been logged."""
+    metrics = run / "metrics.jsonl"
+    return metrics.exists() and metrics.stat().st_size > 0
 
 
 @contextmanager
-def locked(run: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with the process, however it ends."""
+def locked_run(run: Path) -> Iterator[None]:
+    """`locked`, for what is a run folder."""
     if not (run / "config.json").exists():
         raise CheckpointError(f"{run} is not a run folder: it has no config.json")
-    with writing(run):
-        lock = open(run / ".lock", "w")  # noqa: SIM115
-    with lock:
+    with locked(run):
+        yield
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One process at a time; the lock goes with the process, however it ends."""
+    require_no_links(folder)
+    with writing(folder):  # never emptied, never another file than the folder's own
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o666)
+    try:
         if fcntl is not None:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError as error:
-                raise CheckpointError(f"{run} is being trained by another process: wait for it or stop it") from error
+                raise CheckpointError(
+                    f"{folder} is being trained by another process: wait for it or stop it"
+                ) from error
         yield
+    finally:
+        os.close(lock)
 
 
 def _train(
@@ -164,31 +207,49 @@ def _train(
             for consumer in consumers:
                 consumer(row)
 
-        def evaluate() -> EvaluationResult:
-            result = agent.evaluate(config.evaluation_episodes)
+        def evaluate() -> EvaluationResult | None:
+            """The result; None after a wish to stop: `resume` does it then."""
+            try:
+                result = agent.evaluate(config.evaluation_episodes, should_stop=stop.requested)
+            except StoppedError:
+                return None
             report(evaluation_row(agent.steps, result))
             return result
 
-        def save() -> None:
-            agent.save_checkpoint(run, metrics.flush(), candidates.state_dict())
+        def save(evaluation_pending: bool) -> None:
+            agent.save_checkpoint(run, metrics.flush(), candidates.state_dict(), evaluation_pending)
             candidates.prune()
 
-        for event in trainer.run(until, stop.requested):
-            report(row_of(event))
-            if isinstance(event, Episode):
-                candidates.add_episode(event)
-            elif isinstance(event, Progress):
-                if candidate_due(line(event.step)) and event.update > 0:
-                    candidates.add(event.step, agent.weights)
-                candidates.settle(event.step)
-                if evaluation_due(line(event.step)) and event.step < until:
-                    evaluate()
-                if checkpoint_due(line(event.step)) and event.step < until:
-                    save()
-        finished = trainer.steps >= until
-        result = evaluate() if finished else None
-        save()
-    return Outcome(trainer.steps, finished, result)
+        pending, result = restored.evaluation_pending, None
+        if pending:
+            result = evaluate()
+            pending = result is None
+        if trainer.steps < until and not pending:
+            for event in trainer.run(until, stop.requested):
+                report(row_of(event))
+                if isinstance(event, Episode):
+                    candidates.add_episode(event)
+                elif isinstance(event, Progress):
+                    if candidate_due(line(event.step)) and event.update > 0:
+                        candidates.add(event.step, agent.weights)
+                    candidates.settle(event.step)
+                    if evaluation_due(line(event.step)) and event.step < until:
+                        pending = evaluate() is None
+                    if checkpoint_due(line(event.step)) and event.step < until:
+                        save(pending)
+            if trainer.steps >= until:
+                save(evaluation_pending=True)  # an evaluation that hangs or fails must not cost the training
+                result = evaluate()
+                pending = result is None
+        save(pending)
+    return Outcome(trainer.steps, trainer.steps >= until and not pending, result)
+
+
+def is_complete(run: Path) -> bool:
+    """Whether a run has come to the end of its budget, the final evaluation included."""
+    if newest_step(run) < read_run_config(run)[1].steps:
+        return False
+    return not load_checkpoint_values(run).get("evaluation_pending", False)
 
 
 def evaluation_row(step: int, result: EvaluationResult) -> Row:

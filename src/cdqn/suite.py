@@ -19,6 +19,7 @@ from cdqn.envs import kind_of
 from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
 from cdqn.presets import default_preset, make_config
 from cdqn.run_pool import PlannedRun
+from cdqn.runner import locked
 from cdqn.tasks import TASKS, Task
 
 Scale = Literal["smoke", "laptop"]
@@ -57,6 +58,7 @@ def open_suite(folder: Path, scale: Scale, plan: Plan) -> None:
         raise CheckpointError(f"{folder} exists and is no suite: choose another --out")
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder), writing(folder):
         write_json(path, {"scale": scale, "runs": runs})
 
 

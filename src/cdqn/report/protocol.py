@@ -12,6 +12,7 @@ from rich.table import Table
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.tables import format_number
+from cdqn.terminal import cell as foreign
 
 
 class Table1Cell(NamedTuple):
@@ -55,7 +56,7 @@ def render_protocol(content: Mapping[str, Any]) -> Table:
         pad_edge=False,
         collapse_padding=True,
         min_width=72,  # so that the caption has its lines
-        title=f"{content['env_id']}, {label} after {content['steps']:,} of {content['budget_steps']:,} steps",
+        title=foreign(f"{content['env_id']}, {label} after {content['steps']:,} of {content['budget_steps']:,} steps"),
         title_justify="left",
         caption=f"training: mean of the nearest {max(c['training_episodes'] for c in content['candidates'])} episodes"
         f"\nvalidation, test: mean ± standard error, {content['episodes']} episodes, {played}",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdqn.checkpoint import require_no_links
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.palette import ALGORITHMS
 
@@ -114,6 +115,7 @@ def read_run(path: str | Path) -> Run:
     path = Path(path)
     if not (path / "config.json").is_file():
         raise CheckpointError(f"{path} is not a run folder: it has no config.json; give one made by cdqn")
+    require_no_links(path)
     config = _read_config(path / "config.json")
     metrics = path / "metrics.jsonl"
     rows = _read_rows(metrics) if metrics.exists() else []
@@ -183,7 +185,7 @@ def _read_config(path: Path) -> dict[str, Any]:
         config: dict[str, Any] = json.loads(path.read_bytes())["config"]
         algorithm, seed = config["algorithm"], config["seed"]
         config["env_id"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(
             f"{path} is not the config.json of a cdqn run ({type(error).__name__}: {error}); "
             "restore it, or leave this folder out"
@@ -214,7 +216,7 @@ def _read_rows(path: Path) -> list[Row]:
 def _parse(line: bytes, path: Path, number: int) -> Row:
     try:
         row: Row = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise CheckpointError(
             f"{path}, line {number} is damaged ({error}): delete that line to read the rest"
         ) from error
