@@ -14,7 +14,9 @@ our own: an open episode is then its seed and its actions, and `load_state_dict`
 """
 
 import math
+import traceback
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +24,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from cdqn.envs import EnvSpec
-from cdqn.errors import NonFiniteError
+from cdqn.errors import NonFiniteError, UnsupportedEnvironmentError
 from cdqn.replay import Transitions
 
 _NOWHERE = np.False_
@@ -88,7 +90,8 @@ class Collector:
 
     def step(self, actions: NDArray[np.int64]) -> Collected:
         """Act in all environments at once."""
-        observation, reward, terminated, truncated, infos = self.env.step(actions + self.spec.first_action)
+        with _as_gymnasium_wants(self.env):
+            observation, reward, terminated, truncated, infos = self.env.step(actions + self.spec.first_action)
         observation = self._checked_observation(observation)
         reward = self._checked_reward(reward)
         done = terminated | truncated
@@ -176,10 +179,11 @@ class Collector:
 
     def _begin(self) -> NDArray[Any]:
         """The first observations of fresh episodes in all environments."""
-        if self.mode == AutoresetMode.DISABLED:
-            observation, _ = self._reset()
-        else:
-            observation, _ = self.env.reset(seed=int(self._episode_seed(0)))
+        with _as_gymnasium_wants(self.env):
+            if self.mode == AutoresetMode.DISABLED:
+                observation, _ = self._reset()
+            else:
+                observation, _ = self.env.reset(seed=int(self._episode_seed(0)))
         return self._checked_observation(observation)
 
     def _restart(self, reason: str) -> str:
@@ -264,6 +268,30 @@ class Collector:
             f"environment {env} returned the {what} {value} at step {self.steps + 1}: it must be finite; "
             "mend the environment, then resume from the last checkpoint"
         )
+
+
+class _as_gymnasium_wants:  # noqa: N801  read as a word of the `with`
+    """What Gymnasium itself stumbles over, an old API or a wrong shape, becomes a line that says what it wants.
+
+    A class, because this stands around every step: a generator would take ten times as long.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        self._env = env
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if not isinstance(error, ValueError | TypeError):
+            return
+        place = traceback.extract_tb(trace)[-1].filename
+        if "gymnasium" in Path(place).parts:
+            raise UnsupportedEnvironmentError(
+                f"the environment does not do what Gymnasium wants ({type(error).__name__}: {error}): reset returns "
+                "(observation, info), step returns (observation, reward, terminated, truncated, info), and an "
+                f"observation has the shape {self._env.single_observation_space.shape} of its space"
+            ) from error
 
 
 def _has_state(env: VectorEnv[Any, Any, Any]) -> bool:

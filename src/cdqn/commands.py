@@ -46,6 +46,7 @@ class Train:
         from cdqn.agent import Agent
         from cdqn.runner import train_run
 
+        self.config.require_learning()
         until = self.config.steps if self.until is None else self.until
         if not 1 <= until <= self.config.steps:
             raise ConfigError(f"--until {until} is outside the budget of {self.config.steps} steps: change --steps")
@@ -137,6 +138,8 @@ class Compare:
             acting = without_idle(name, {key: value for key, value in settings.items() if key != "algorithm"})
             config = make_config(name, self.preset, **acting)
             configs += [dataclasses.replace(config, seed=config.seed + i).resolved() for i in range(self.seeds)]
+        for config in configs:
+            config.require_learning()
         return configs
 
 

@@ -33,8 +33,9 @@ def run_name(config: Config) -> str:
     return f"{config.algorithm}-seed{config.seed}"
 
 
-from cdqn.run_pool import PlannedRun
-from cdqn.runner import new_folder
+def planned_runs(folder: Path, allow_import: Iterable[str] = ()) -> dict[str, PlannedRun]:
+    """The runs of a comparison, by name. `allow_import`: as in `cdqn.load`."""
+    require_no_links(folder)
     path = folder / "comparison.json"
     content = read_json(path, "a comparison")
     try:

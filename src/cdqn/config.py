@@ -141,26 +141,35 @@ class Config:
     """Compile the update into one program: "auto" does so where it pays and a C++ compiler is found."""
 
     def __post_init__(self) -> None:
+        self._require_set()
         self._normalize()
         for name, (check, wanted) in _RANGES.items():
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | float) and check(value)):
+            number = type(value) is float or (type(value) is int and abs(value) < LARGEST)
+            if value is not None and not (number and check(value)):
                 raise ConfigError(f"{name} is {value!r}: it must be {wanted}")
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
             if value is not None and value not in allowed:
                 raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
         for name in _FLAGS:
-            if getattr(self, name) not in (None, True, False):
+            if not isinstance(getattr(self, name), bool | None):
                 raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be True or False")
         for name, count, wanted in _SIZES:
             sizes = getattr(self, name)
             if sizes is None:
                 continue
-            if not sizes or len(sizes) != (count or len(sizes)) or any(type(n) is not int or n < 1 for n in sizes):
-                raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} of at least 1")
+            good = all(type(n) is int and 1 <= n <= MOST_UNITS for n in sizes)
+            if not sizes or len(sizes) != (count or len(sizes)) or not good:
+                raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} from 1 to {MOST_UNITS}")
         for check_together in (self._check_drops, self._check_idle, self._check_sizes):
             check_together()
+
+    def _require_set(self) -> None:
+        """None means "not set", which only some settings can be."""
+        for field in dataclasses.fields(self):
+            if getattr(self, field.name) is None and field.default is not None:
+                raise ConfigError(f"{field.name} is None: it must have a value, by default {field.default!r}")
 
     def _normalize(self) -> None:
         """Numbers of NumPy become Python's, a list of widths a tuple: they say the same."""
@@ -233,6 +242,31 @@ class Config:
                 f"epsilon_final_fraction {self.epsilon_final_fraction}: swap or change them"
             )
 
+    def require_learning(self) -> None:
+        """Refuse a run in which nothing would be learned, or saved when it was asked for."""
+        if self.steps <= self.warmup_steps:
+            raise ConfigError(
+                f"steps is {self.steps}, {'below' if self.steps < self.warmup_steps else 'as many as'} warmup_steps "
+                f"{self.warmup_steps}: nothing would be learned; raise --steps or lower --warmup-steps"
+            )
+        if self.steps < self.warmup_steps + self.update_period_steps:
+            raise ConfigError(
+                f"update_period_steps is {self.update_period_steps}: after warmup_steps {self.warmup_steps} the first "
+                f"update would come beyond steps {self.steps}, and nothing would be learned; lower it or raise --steps"
+            )
+        if self.n_step >= self.steps:
+            raise ConfigError(
+                f"n_step is {self.n_step}, and the run has {self.steps} steps: no return would ever be complete; "
+                "lower --n-step"
+            )
+        for name in ("checkpoint_period_steps", "evaluation_period_steps", "candidate_period_steps"):
+            period = getattr(self, name)
+            if period is not None and period < self.log_period_steps:
+                raise ConfigError(
+                    f"{name} is {period}, below log_period_steps {self.log_period_steps}: it is looked at only when a "
+                    "line is logged; raise it, or lower --log-period-steps"
+                )
+
     def resolved(self) -> Self:
         """A copy in which each setting that acts has its value."""
         fill: dict[str, Any] = {} if self.horizon_multiplier else {"gamma": 0.99}
@@ -287,6 +321,11 @@ _PRIORITIZED_DEFAULTS: dict[str, Any] = {
     "raise_predecessor": True,
 }
 
+LARGEST = 2**63
+"""Of any whole number: what does not fit into 64 bits is a slip of the hand."""
+MOST_UNITS = 1_000_000
+"""Of a layer's widths, channels or pixels."""
+
 _UNIT = (lambda v: 0 <= v <= 1, "within [0, 1]")
 _POSITIVE = (lambda v: v > 0 and math.isfinite(v), "a number above 0")
 _COUNT = (lambda v: isinstance(v, int) and v >= 1, "a whole number of at least 1")
@@ -310,10 +349,10 @@ _RANGES = {
     "epsilon_middle_fraction": _UNIT,
     "epsilon_final_fraction": _UNIT,
     "warmup_steps": _COUNT,
+    "num_envs": (lambda v: isinstance(v, int) and 1 <= v <= 4096, "a whole number from 1 to 4096"),
 } | dict.fromkeys(
     (
         "steps",
-        "num_envs",
         "n_step",
         "batch_size",
         "update_period_steps",

@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from cdqn.agent import Agent
+from cdqn.agent import Agent, require_seed
 from cdqn.checkpoint import writing
 from cdqn.envs import make_vec
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
@@ -22,6 +22,7 @@ def play(
         raise ConfigError("the run was trained on an environment object: cdqn play needs an environment id")
     if episodes < 1 or not 0 <= epsilon <= 1:
         raise ConfigError(f"play got episodes {episodes} and ε {epsilon}: at least 1, and within [0, 1]")
+    require_seed(seed)
     if max_steps is not None and max_steps < 1:
         raise ConfigError(f"max_steps is {max_steps}: an episode has at least 1")
     if video and video.suffix not in (".mp4", ".gif"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cdqn.agent import Agent, read_run_config, require_import_allowed
+from cdqn.agent import Agent, read_run_config, require_import_allowed, require_seed
 from cdqn.candidates import Candidates
 from cdqn.checkpoint import load_checkpoint_values, newest_step, read_weights, write_json, writing
 from cdqn.errors import CheckpointError, ConfigError
@@ -41,6 +41,7 @@ def run_protocol(
     """
     if episodes < 1 or not 0 <= epsilon <= 1:
         raise ConfigError(f"the protocol was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
+    require_seed(seed)
     env_id, config = read_run_config(run)
     if env_id is None:
         raise CheckpointError(f"{run} was trained on an environment object: the protocol needs an environment's id")

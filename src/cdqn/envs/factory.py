@@ -54,6 +54,7 @@ def make_vec(
 
     `preprocessing` are settings of `AtariVectorEnv`: what it does not name is as in the paper.
     """
+    _require_environment(env)
     if game := atari_game(env):
         if render_mode == "human":
             raise UnsupportedEnvironmentError(f"{env} opens no window: use --video FILE.gif")
@@ -71,6 +72,14 @@ def make_vec(
             return native
         makers = [partial(_make, env, render_mode)] * num_envs
     return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
+
+
+def _require_environment(env: Any) -> None:
+    if not isinstance(env, str | gym.Env | VectorEnv):
+        hint = f"make one of it, {env.__name__}()" if isinstance(env, type) else "give an id such as CartPole-v1"
+        raise UnsupportedEnvironmentError(
+            f"the environment is {env!r}, not an id, a gymnasium.Env or a gymnasium.vector.VectorEnv: {hint}"
+        )
 
 
 def atari_game(env: EnvLike) -> str | None:
@@ -94,6 +103,7 @@ def kind_of(env: EnvLike) -> Kind:
     """What `describe` will say, from the name alone where there is only a name; "vector" for what is unknown."""
     if isinstance(env, str):
         return "atari" if atari_game(env) else "minatar" if env.startswith("MinAtar/") else "vector"
+    _require_environment(env)
     space = env.single_observation_space if isinstance(env, VectorEnv) else env.observation_space
     return _kind(space, np.dtype(space.dtype)) if isinstance(space, Box) else "vector"
 

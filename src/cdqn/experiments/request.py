@@ -30,6 +30,8 @@ class Request:
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
             raise ConfigError(f"there is no scale {self.scale!r}: choose from {', '.join(SCALES)}")
+        if not 0 <= self.seed < 2**63:
+            raise ConfigError(f"seed is {self.seed}: it must be a whole number from 0 on, below 2⁶³")
         for name in ("jobs", "runs"):
             value = getattr(self, name)
             if value is not None and value < 1:
