@@ -74,7 +74,8 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
 
 def load_checkpoint(run: Path, warn: Callable[[str], None] = lambda text: None) -> State:
     """The state of the run's newest checkpoint, or, after a word to `warn`, of the one before if that is damaged."""
-    return _newest_good(run, _read, warn)
+    state: State = _newest_good(run, _read, warn)
+    return state
 
 
 def load_checkpoint_values(run: Path) -> State:

@@ -298,7 +298,7 @@ def default_preset(kind: Kind) -> str:
     return DEFAULT_PRESETS[kind]
 
 
-def make_config(algorithm: Algorithm = "cdqn", preset: str | None = None, **settings: Any) -> Config:
+def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: Any) -> Config:
     """The configuration for an algorithm: defaults, then the preset, then `settings`."""
     known = [field.name for field in dataclasses.fields(Config)]
     for name in settings:
@@ -306,7 +306,8 @@ def make_config(algorithm: Algorithm = "cdqn", preset: str | None = None, **sett
             near = difflib.get_close_matches(name, known, n=1)
             raise ConfigError(f"there is no setting {name!r}" + (f": did you mean {near[0]}?" if near else ""))
     chosen = {} if preset is None else get_preset(preset).settings_of(algorithm)
-    return Config(algorithm=algorithm, **{**chosen, **settings})
+    values: dict[str, Any] = {"algorithm": algorithm, **chosen, **settings}
+    return Config(**values)
 
 
 def get_preset(name: str) -> Preset:

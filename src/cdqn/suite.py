@@ -76,7 +76,7 @@ def _config(scale: Scale, task: Task, algorithm: str, seed: int) -> Config:
         "checkpoint_period_steps": 5 * period,
     }
     preset = default_preset(kind_of(task.env_id))
-    return make_config(algorithm, preset, steps=steps, seed=seed, **settings).resolved()  # type: ignore[arg-type]
+    return make_config(algorithm, preset, steps=steps, seed=seed, **settings).resolved()
 
 
 def _known(names: Sequence[str], known: Iterable[str], noun: str) -> list[str]:
