@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete
+from gymnasium.spaces import Box, Dict, Discrete, Text
 
 
 class Line(gym.Env):
@@ -67,7 +67,7 @@ class Raises(Line):
 
 
 class DictObservation(Line):
-    observation_space = Dict({"x": Box(-1, 1, (2,), np.float32)})
+    observation_space = Dict({"x": Box(-1, 1, (2,), np.float32), "mission": Text(20)})
 
 
 class TextTypedObservation(Line):

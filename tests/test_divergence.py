@@ -183,8 +183,16 @@ def test_overestimation_is_warned_of_at_the_third_row_and_again_only_after_it_ca
     assert "last 20 episodes lie between -10 and 60" in messages[2]
 
 
-def test_overestimation_to_nan_does_not_crash():
-    assert [message is not None for message in overestimation_of([NAN] * 4)] == [False, False, True, False]
+def test_overestimation_leaves_nan_to_the_watch_of_the_bound():
+    assert overestimation_of([NAN] * 4) == [None] * 4
+
+
+def test_q_that_is_coming_towards_what_was_earned_is_not_warned_of():
+    """MountainCar: Q begins at 0 and falls to −100, while every episode has earned −100."""
+    coming = [300.0, 250.0, 200.0, 150.0, 120.0, 100.0, 80.0]
+    assert overestimation_of(coming) == [None] * 7
+    stuck = overestimation_of([*coming[:3], 200.0, 200.0, 210.0])
+    assert [message is not None for message in stuck] == [False] * 4 + [True, False]
 
 
 # the slow mode

@@ -120,10 +120,12 @@ class OverestimationWatch:
 
     MIN_EPISODES = 20
     PATIENCE = 3
-    """Rows in succession."""
+    """Rows at which Q is beyond the returns and not on its way back."""
 
     def __init__(self) -> None:
-        self.beyond = 0
+        self.rows = 0
+        self.distance = 0.0
+        """How far beyond the returns Q was at the last row."""
 
     def check(self, progress: Progress, episodes: int) -> str | None:
         """A warning once Q has been beyond the returns for some rows; again only after it has come back."""
@@ -131,8 +133,13 @@ class OverestimationWatch:
         if low is None or high is None or q is None or episodes < self.MIN_EPISODES:
             return None
         slack = (MARGIN - 1) * max(abs(low), abs(high))
-        self.beyond = self.beyond + 1 if not low - slack <= q <= high + slack else 0
-        if self.beyond != self.PATIENCE:
+        distance = max(q - high - slack, low - slack - q, 0.0)
+        leaving, self.distance = distance >= self.distance, distance
+        if distance == 0:
+            self.rows = 0
+        elif leaving:  # a Q that begins at 0 and falls towards −100 is beyond, too, but coming
+            self.rows += 1
+        if self.rows != self.PATIENCE or not leaving:
             return None
         which = "overestimated" if q > high else "underestimated"
         return (
@@ -256,7 +263,8 @@ class Watch:
         return {
             "earned": self.earned.state_dict(),
             "diverging": self._divergence.diverging,
-            "beyond": self._overestimation.beyond,
+            "rows_beyond": self._overestimation.rows,
+            "distance_beyond": self._overestimation.distance,
             "q_points": np.array(self._slow_mode.points),
             "begun": self._begun,
         }
@@ -266,6 +274,7 @@ class Watch:
             return
         self.earned.load_state_dict(state["earned"])
         self._divergence.diverging = bool(state["diverging"])
-        self._overestimation.beyond = int(state["beyond"])
+        self._overestimation.rows = int(state["rows_beyond"])
+        self._overestimation.distance = float(state["distance_beyond"])
         self._slow_mode.points = np.asarray(state["q_points"]).tolist()
         self._begun = bool(state["begun"])

@@ -33,8 +33,8 @@ class MultiStep:
         return _stacked(complete, like=transitions)
 
     def state_dict(self) -> dict[str, Array]:
-        """The transitions held back, field by field; streams one after another."""
-        rows = [row for held in self._open.values() for row in held]
+        """The transitions held back, field by field; streams one after another, in an order that has no history."""
+        rows = [row for _, held in sorted(self._open.items()) for row in held]
         if not rows:
             return {}
         return dict(zip(Transitions._fields, _stacked(rows, like=rows[0]), strict=True))
