@@ -106,3 +106,14 @@ def test_signal_is_a_wish_to_stop_and_the_second_one_acts_as_ever(number):
         assert stop.requested()
         assert signal.getsignal(number) == before
     assert signal.getsignal(number) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
+def test_run_started_with_nohup_outlives_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signal() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stop.requested()
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -285,8 +285,8 @@ class _as_gymnasium_wants:  # noqa: N801  read as a word of the `with`
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         if not isinstance(error, ValueError | TypeError):
             return
-        place = traceback.extract_tb(trace)[-1].filename
-        if "gymnasium" in Path(place).parts:
+        places = [Path(frame.filename).parts for frame in traceback.extract_tb(trace)]
+        if "gymnasium" in next(parts for parts in reversed(places) if "numpy" not in parts):
             raise UnsupportedEnvironmentError(
                 f"the environment does not do what Gymnasium wants ({type(error).__name__}: {error}): reset returns "
                 "(observation, info), step returns (observation, reward, terminated, truncated, info), and an "

@@ -150,7 +150,7 @@ class Config:
                 raise ConfigError(f"{name} is {value!r}: it must be {wanted}")
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
-            if value is not None and value not in allowed:
+            if value is not None and not (isinstance(value, str) and value in allowed):
                 raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool | None):

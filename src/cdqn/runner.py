@@ -216,9 +216,10 @@ def _train(
             report(evaluation_row(agent.steps, result))
             return result
 
-        def save(evaluation_pending: bool) -> None:
+        def save(evaluation_pending: bool, prune: bool = True) -> None:
             agent.save_checkpoint(run, metrics.flush(), candidates.state_dict(), evaluation_pending)
-            candidates.prune()
+            if prune:
+                candidates.prune()
 
         pending, result = restored.evaluation_pending, None
         if pending:
@@ -238,7 +239,9 @@ def _train(
                     if checkpoint_due(line(event.step)) and event.step < until:
                         save(pending)
             if trainer.steps >= until:
-                save(evaluation_pending=True)  # an evaluation that hangs or fails must not cost the training
+                # An evaluation that hangs or fails must not cost the training. The next save takes the place of this
+                # one, so the one before stays, and with it the candidates that it counts on.
+                save(evaluation_pending=True, prune=False)
                 result = evaluate()
                 pending = result is None
         save(pending)

@@ -35,6 +35,8 @@ def stop_on_signal() -> Iterator[Stop]:
     previous: dict[int, Any] = {}
     try:
         for caught in SIGNALS:
+            if caught.name == "SIGHUP" and signal.getsignal(caught) == signal.SIG_IGN:
+                continue  # started with nohup, to outlive its terminal
             previous[caught] = signal.signal(caught, handle)
     except ValueError:  # not in the main thread: signals are somebody else's
         previous = {}
