@@ -26,9 +26,9 @@ from typing import Any
 import torch
 
 import cdqn
-from cdqn.networks import DuelingCNN
-from cdqn.runtime import tune_process
-from cdqn.trainer import Trainer
+from cdqn.nn.networks import DuelingCNN
+from cdqn.runs.process import tune_process
+from cdqn.training.trainer import Trainer
 
 RESULTS = Path(__file__).parent / "results" / "atari_speed.csv"
 WARMUP_STEPS = 2_000

@@ -34,7 +34,7 @@ from ale_py.vector_env import AtariVectorEnv
 
 from cdqn.replay import Transitions, UniformReplay
 from cdqn.replay.frames import COMPRESSION_LEVEL, FrameStore, estimated_bytes
-from cdqn.runtime import keep_freed_memory
+from cdqn.runs.process import keep_freed_memory
 
 GAMES = ["space_invaders", "pong"]
 FRAME_SHAPE = (105, 80)

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cdqn import quartic_oscillator as physics
-from cdqn.envs.quartic_oscillator import QuarticOscillatorVectorEnv
+from cdqn.envs.oscillator import QuarticOscillatorVectorEnv
+from cdqn.tasks import oscillator as physics
 
 RESULTS = Path(__file__).parent / "results" / "oscillator_speed.csv"
 BATCHES = (1, 8, 32, 128, 512)

@@ -8,8 +8,8 @@ import argparse
 import numpy as np
 
 from cdqn.envs import describe, make_vec
-from cdqn.evaluation import evaluate
-from cdqn.tasks import TASKS
+from cdqn.tasks.suite import TASKS
+from cdqn.training.evaluation import evaluate
 
 
 class Indifferent:

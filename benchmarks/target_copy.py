@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from cdqn.collector import Collector
 from cdqn.config import Config
 from cdqn.envs import describe, make_vec
-from cdqn.learner import Learner, Tensors
-from cdqn.networks import MLP
+from cdqn.nn.networks import MLP
 from cdqn.replay import Batch
+from cdqn.training.collector import Collector
+from cdqn.training.learner import Learner, Tensors
 
 COLUMNS = (
     "target_copy",

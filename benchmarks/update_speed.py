@@ -13,9 +13,9 @@ import numpy as np
 import torch
 
 from cdqn.config import ALGORITHMS, LABELS, Config
-from cdqn.learner import Backend, Learner
-from cdqn.networks import make_network
+from cdqn.nn.networks import make_network
 from cdqn.replay import Batch
+from cdqn.training.learner import Backend, Learner
 
 RESULTS = Path(__file__).parent / "results" / "update_speed.csv"
 OBSERVATION, ACTIONS, BATCH = 4, 2, 32

@@ -12,8 +12,8 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 
-from cdqn.suite import EPISODES, EVALUATIONS
-from cdqn.tasks import TASKS
+from cdqn.runs.suite import EPISODES, EVALUATIONS
+from cdqn.tasks.suite import TASKS
 
 ZOO = {
     "CartPole": {

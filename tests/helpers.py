@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from cdqn.metrics import Progress
 from cdqn.replay import Batch, Transitions
+from cdqn.training.metrics import Progress
 
 
 class CountingEnv(gym.Env):

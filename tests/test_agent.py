@@ -13,8 +13,8 @@ import cdqn
 from cdqn.agent import AGENTS, Agent
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.evaluation import EvaluationResult
-from cdqn.runner import resume_run, train_run
+from cdqn.runs.runner import resume_run, train_run
+from cdqn.training.evaluation import EvaluationResult
 from helpers import ChoiceEnv, CountingEnv, ForgetfulEnv, SavedVectorEnv, WalkEnv, assert_same_state, largest_file
 
 TINY = {

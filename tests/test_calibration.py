@@ -25,8 +25,8 @@ from cdqn.calibration import (
     reward_mean,
     steps_to_reward,
 )
-from cdqn.checkpoint import load_checkpoint, save_checkpoint
 from cdqn.errors import ConfigError
+from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
 
 RNG = np.random.default_rng
 

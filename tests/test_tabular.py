@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from cdqn import tabular
-from cdqn.cliff_walking import cliff_walking, one_way_cliff_walking
 from cdqn.errors import ConfigError
 from cdqn.losses import action_value, cdqn_loss, dqn_loss, dqn_target, msbe_loss, msbe_target
 from cdqn.tabular import FiniteMDP
+from cdqn.tasks.cliff_walking import cliff_walking, one_way_cliff_walking
 
 DISCOUNT, LEARNING_RATE = 0.9, 0.5
 

@@ -10,6 +10,6 @@ __version__ = "0.1.0"
 from cdqn.agent import CDQN, DQN, Agent, ResidualGradient, load
 from cdqn.config import Config
 from cdqn.errors import CdqnError
-from cdqn.evaluation import EvaluationResult
+from cdqn.training.evaluation import EvaluationResult
 
 __all__ = ["CDQN", "DQN", "Agent", "CdqnError", "Config", "EvaluationResult", "ResidualGradient", "load"]

@@ -1,5 +1,5 @@
 """`python -m cdqn` is `cdqn`."""
 
-from cdqn.cli import entry
+from cdqn.cli.main import entry
 
 entry()

@@ -21,7 +21,11 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 import cdqn
-from cdqn.checkpoint import (
+from cdqn.config import PREPROCESSING, Algorithm, Config
+from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, module_of, require_kind
+from cdqn.errors import CdqnError, CheckpointError, ConfigError
+from cdqn.presets import default_preset, get_preset, make_config
+from cdqn.storage.checkpoint import (
     State,
     load_checkpoint,
     read_json,
@@ -31,13 +35,9 @@ from cdqn.checkpoint import (
     write_text,
     writing,
 )
-from cdqn.config import PREPROCESSING, Algorithm, Config
-from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, module_of, require_kind
-from cdqn.errors import CdqnError, CheckpointError, ConfigError
-from cdqn.evaluation import EvaluationResult, evaluate
-from cdqn.metrics import Event, Row, row_of
-from cdqn.presets import default_preset, get_preset, make_config
-from cdqn.trainer import Trainer
+from cdqn.training.evaluation import EvaluationResult, evaluate
+from cdqn.training.metrics import Event, Row, row_of
+from cdqn.training.trainer import Trainer
 
 
 class Agent:
@@ -319,7 +319,7 @@ class Restored:
         self.notice = notice
         """Why open episodes were given up, if they were."""
         self.candidates = candidates
-        """The books of `cdqn.candidates`, where candidates are kept."""
+        """The books of `cdqn.runs.candidates`, where candidates are kept."""
         self.evaluation_pending = evaluation_pending
         """Whether an evaluation at this step was due, and has not been done."""
         self.damage = damage

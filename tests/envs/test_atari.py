@@ -17,10 +17,10 @@ import pytest
 from ale_py.roms import get_rom_path
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from cdqn.collector import Collector
 from cdqn.envs import default_preprocessing, describe, make_vec
 from cdqn.envs.atari import AtariVectorEnv, find_game, usual_name
 from cdqn.errors import MissingPackageError, UnsupportedEnvironmentError
+from cdqn.training.collector import Collector
 
 NOOP, FIRE = 0, 1  # in every action set here that has FIRE
 

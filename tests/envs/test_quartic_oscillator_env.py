@@ -10,13 +10,13 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import cdqn
-from cdqn import quartic_oscillator as physics
-from cdqn.checkpoint import load_checkpoint, save_checkpoint
-from cdqn.collector import Collector
 from cdqn.envs import describe, make_vec
 from cdqn.envs import quartic_oscillator as module
-from cdqn.envs.quartic_oscillator import QuarticOscillatorEnv, QuarticOscillatorVectorEnv
+from cdqn.envs.oscillator import QuarticOscillatorEnv, QuarticOscillatorVectorEnv
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
+from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
+from cdqn.tasks import oscillator as physics
+from cdqn.training.collector import Collector
 
 ID = "cdqn/QuarticOscillator-v0"
 STILL = 10
@@ -432,7 +432,7 @@ def test_picture_is_a_copy_that_the_next_one_does_not_change():
 
 
 def test_episode_becomes_a_video(tmp_path):
-    from cdqn.playback import play as play_video
+    from cdqn.cli.playback import play as play_video
 
     agent = cdqn.CDQN(ID, seed=0, hidden=(8,), warmup_steps=50, batch_size=8, compile="off")
     agent.learn(60)

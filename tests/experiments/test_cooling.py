@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from cdqn.envs.quartic_oscillator import QuarticOscillatorVectorEnv
+from cdqn.envs.oscillator import QuarticOscillatorVectorEnv
 from cdqn.experiments import cooling
 from cdqn.experiments.cooling import SCALES, Setting, measure_controller, train
 from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
 from cdqn.presets import make_config
-from cdqn.quartic_oscillator import CONTROL_PERIOD
 from cdqn.report.statistics import Mean, mean_of
+from cdqn.tasks.oscillator import CONTROL_PERIOD
 
 TINY = Setting(
     runs=1,

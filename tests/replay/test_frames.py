@@ -265,7 +265,7 @@ def test_memory_that_is_taken_is_memory_that_is_counted():
 def test_missing_package_is_an_error_with_the_line_that_installs_it():
     """And nothing that `import cdqn` loads needs the package."""
     script = (
-        "import sys; sys.modules['zstandard'] = None; import cdqn, cdqn.replay, cdqn.trainer\n"
+        "import sys; sys.modules['zstandard'] = None; import cdqn, cdqn.replay, cdqn.training.trainer\n"
         "try: import cdqn.replay.frames\n"
         "except cdqn.errors.MissingPackageError as error: print(error)"
     )

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from frame_play import SHAPE, Play, small_blocks
 
-from cdqn.checkpoint import load_checkpoint, save_checkpoint
 from cdqn.errors import CheckpointError
 from cdqn.replay import PrioritizedReplay, UniformReplay
 from cdqn.replay.frames import FrameStore
-from cdqn.shared_array import SharedArray
+from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
+from cdqn.storage.shared_array import SharedArray
 
 __all__ = ["small_blocks"]  # a fixture
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cdqn.quartic_oscillator import ground_state_energy
 from cdqn.report import cooling
 from cdqn.report.reproduction import Reproduction, Row
+from cdqn.tasks.oscillator import ground_state_energy
 
 
 @pytest.fixture

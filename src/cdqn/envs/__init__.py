@@ -32,8 +32,8 @@ __all__ = [
 gymnasium.register("cdqn/WetChicken-v0", "cdqn.envs.wet_chicken:WetChickenEnv", max_episode_steps=300)
 gymnasium.register(
     "cdqn/QuarticOscillator-v0",
-    "cdqn.envs.quartic_oscillator:QuarticOscillatorEnv",
-    vector_entry_point="cdqn.envs.quartic_oscillator:QuarticOscillatorVectorEnv",
+    "cdqn.envs.oscillator:QuarticOscillatorEnv",
+    vector_entry_point="cdqn.envs.oscillator:QuarticOscillatorVectorEnv",
 )
 # Gymnasium's own has no time limit: a policy that walks in circles would never end an evaluation.
 gymnasium.register(

@@ -7,7 +7,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from cdqn.quartic_oscillator import FORCE_UNIT, QUARTIC, Basis
+from cdqn.tasks.oscillator import FORCE_UNIT, QUARTIC, Basis
 
 WIDTH, HEIGHT = 480, 360
 HALF_RANGE = 4.5

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn import tabular
-from cdqn.cliff_walking import cliff_walking, one_way_cliff_walking
 from cdqn.experiments.request import OnProgress
 from cdqn.report.reproduction import Row
+from cdqn.tasks.cliff_walking import cliff_walking, one_way_cliff_walking
 
 FloatArray = NDArray[np.float64]
 

@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn import controllers
 from cdqn.agent import Agent, load
-from cdqn.checkpoint import newest_step, read_json, write_json
 from cdqn.config import LABELS, Algorithm
-from cdqn.envs.quartic_oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
+from cdqn.envs.oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
 from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
 from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import Request
 from cdqn.presets import make_config
-from cdqn.quartic_oscillator import NUM_ACTIONS
 from cdqn.report.reproduction import Reproduction, Row
 from cdqn.report.statistics import Mean, mean_of
+from cdqn.storage.checkpoint import newest_step, read_json, write_json
+from cdqn.tasks import controllers
+from cdqn.tasks.oscillator import NUM_ACTIONS
 
 ENV_ID, PRESET = "cdqn/QuarticOscillator-v0", "paper-B.1"
 COMPARED: tuple[Algorithm, ...] = ("cdqn", "dqn")

@@ -6,9 +6,9 @@ from typing import NamedTuple
 import numpy as np
 
 from cdqn.config import LABELS
-from cdqn.quartic_oscillator import CONTROL_PERIOD, ground_state_energy
 from cdqn.report.reproduction import Claim, Row
 from cdqn.report.statistics import Mean, mean_of
+from cdqn.tasks.oscillator import CONTROL_PERIOD, ground_state_energy
 
 
 class Measured(NamedTuple):

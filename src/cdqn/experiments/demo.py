@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from cdqn.config import ALGORITHMS, LABELS, Algorithm, Config
-from cdqn.divergence import MARGIN
 from cdqn.errors import ConfigError
 from cdqn.experiments.offline import History, collect_random, train_offline
 from cdqn.experiments.processes import run_tasks
-from cdqn.metrics import value_bound
+from cdqn.training.divergence import MARGIN
+from cdqn.training.metrics import value_bound
 
 FIRST_SEED = 100
 """The setting was chosen with other seeds: these are for showing it."""

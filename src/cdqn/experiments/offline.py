@@ -12,17 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.actor import Actor
-from cdqn.collector import Collector
 from cdqn.config import Config
 from cdqn.envs import EnvSpec, describe, make_vec
 from cdqn.errors import ConfigError, NonFiniteError
-from cdqn.evaluation import evaluate
-from cdqn.learner import Learner, first_network
-from cdqn.memory import make_replay
-from cdqn.metrics import Tally
 from cdqn.replay import Transitions, UniformReplay
 from cdqn.schedules import importance_exponent
+from cdqn.training.actor import Actor
+from cdqn.training.collector import Collector
+from cdqn.training.evaluation import evaluate
+from cdqn.training.learner import Learner, first_network
+from cdqn.training.memory import make_replay
+from cdqn.training.metrics import Tally
 
 COLLECTING_ENVS = 4
 EVALUATION_ENVS = 10

@@ -6,9 +6,9 @@ from contextlib import closing
 from typing import Any, TypeVar
 
 from cdqn.errors import CdqnError
-from cdqn.runtime import tune_process
-from cdqn.stopping import Stop
-from cdqn.workers import perform_all
+from cdqn.runs.process import tune_process
+from cdqn.runs.stopping import Stop
+from cdqn.runs.workers import perform_all
 
 T = TypeVar("T")
 

@@ -19,7 +19,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cdqn.checkpoint import load_checkpoint, newest_step, save_checkpoint
 from cdqn.config import ALGORITHMS, LABELS, Algorithm
 from cdqn.envs.wet_chicken import NUM_ACTIONS, TURBULENCE, WATERFALL, next_position
 from cdqn.errors import CheckpointError, ConfigError
@@ -28,6 +27,7 @@ from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import OnProgress, Request
 from cdqn.experiments.wet_chicken_claims import Curves, judge, rows
 from cdqn.report.reproduction import Reproduction
+from cdqn.storage.checkpoint import load_checkpoint, newest_step, save_checkpoint
 
 FloatArray = NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdqn.metrics import Row
+from cdqn.training.metrics import Row
 
 
 class TensorBoard:

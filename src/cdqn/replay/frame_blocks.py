@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from cdqn.errors import CheckpointError
 from cdqn.replay.transitions import Array, Ints
-from cdqn.shared_array import SharedArray
+from cdqn.storage.shared_array import SharedArray
 
 BLOCK_FRAMES = 8192
 _HEADER = np.dtype("<i4")

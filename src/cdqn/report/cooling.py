@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from cdqn.quartic_oscillator import ground_state_energy
 from cdqn.report.figures import save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
+from cdqn.tasks.oscillator import ground_state_energy
 
 _INK, _GREY = "#222222", "#777777"
 _PANELS = ("cdqn", "dqn")

@@ -12,7 +12,7 @@ from rich.table import Table
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.tables import format_number
-from cdqn.terminal import cell as foreign
+from cdqn.report.terminal import cell as foreign
 
 
 class Table1Cell(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.checkpoint import require_no_links
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.palette import ALGORITHMS
+from cdqn.storage.checkpoint import require_no_links
 
 FloatArray = NDArray[np.float64]
 Curve = tuple[FloatArray, FloatArray]

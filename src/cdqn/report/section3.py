@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.cliff_walking import DOWN, HEIGHT, LEFT, ONE_WAY_RIGHT, RIGHT, UP, cliff_walking, one_way_cliff_walking
 from cdqn.report.authors import authors_curves
 from cdqn.report.figures import save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 from cdqn.tabular import EQUAL, FiniteMDP, optimal_q
+from cdqn.tasks.cliff_walking import DOWN, HEIGHT, LEFT, ONE_WAY_RIGHT, RIGHT, UP, cliff_walking, one_way_cliff_walking
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,7 +17,7 @@ from cdqn.report.palette import ALGORITHMS
 from cdqn.report.runs import Run, read_run
 from cdqn.report.statistics import Estimate, align_curves, interquartile_mean, stratified_interval
 from cdqn.report.tables import format_number
-from cdqn.tasks import TASKS, Task
+from cdqn.tasks.suite import TASKS, Task
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

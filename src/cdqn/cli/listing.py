@@ -1,0 +1,74 @@
+"""What there is: algorithms, presets, environments, runs."""
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import gymnasium as gym
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+
+from cdqn.agent import AGENTS, read_run_config
+from cdqn.config import LABELS
+from cdqn.envs.atari import usual_name
+from cdqn.errors import CheckpointError
+from cdqn.presets import PRESETS
+from cdqn.report.terminal import cell
+from cdqn.storage.checkpoint import newest_step
+
+
+def catalogue(runs: Path) -> Iterator[RenderableType]:
+    """The parts of `cdqn list`."""
+    algorithms = _table("algorithm", "flag", "")
+    for algorithm, agent in AGENTS.items():
+        algorithms.add_row(LABELS[algorithm], f"--algorithm {algorithm}", (agent.__doc__ or "").strip())
+    yield Padding(algorithms, (0, 0, 1, 0))
+    presets = _table("preset", "kind", "source: games")
+    presets.columns[0].no_wrap = True  # a name cut in two cannot be copied
+    for name, preset in PRESETS.items():
+        games = f": {', '.join(preset.games)}" if preset.games else ""
+        presets.add_row(name, preset.kind, preset.source + games)
+    yield Padding(presets, (0, 0, 1, 0))
+    yield "[bold]Atari games[/]"
+    yield Padding(cell(atari_games()), (0, 0, 1, 2))
+    yield "[bold]registered environments[/] (those with discrete actions and Box observations can be learned)"
+    yield Padding(cell(", ".join(environment_ids())), (0, 0, 1, 2))
+    table = _table("run", "environment", "algorithm", "seed", "steps")
+    for run in sorted(runs.glob("*/config.json")) + sorted(runs.glob("*/*/config.json")):
+        try:
+            env_id, config = read_run_config(run.parent)
+        except CheckpointError as error:
+            table.add_row(cell(run.parent), cell(error, "red"), "", "", "")
+            continue
+        steps = f"{newest_step(run.parent):,} of {config.steps:,}"
+        label = LABELS[config.algorithm]
+        table.add_row(cell(run.parent), cell(env_id or "(object)"), label, str(config.seed), steps)
+    yield table if table.row_count else cell(f"no runs in {runs}/")
+
+
+def atari_games() -> str:
+    """The names of the games, or how to get them."""
+    try:
+        roms = importlib.import_module("ale_py.roms").get_all_rom_ids()
+    except ImportError:
+        return "not installed: pip install 'cdqn[atari]'"
+    return ", ".join(sorted(usual_name(rom) for rom in roms))
+
+
+def environment_ids() -> list[str]:
+    """The newest version of every registered environment that needs no other framework; Atari is listed by itself."""
+    newest: dict[str, tuple[int, str]] = {}
+    for env_id, spec in gym.registry.items():
+        foreign = spec.namespace in ("phys2d", "tabular", "GymV21Environment", "GymV26Environment")
+        if not foreign and not str(spec.entry_point).startswith("ale_py"):
+            name = f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name
+            newest[name] = max(newest.get(name, (-1, "")), (spec.version or 0, env_id))
+    return sorted(env_id for _, env_id in newest.values() if not env_id.startswith("GymV"))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    return table

@@ -1,0 +1,140 @@
+"""The command line: finds the command, parses its flags, and turns errors into one line and an exit code.
+
+Errors that a user can mend are one line on stderr and exit code 1; a wrong command line is exit code 2;
+an interrupted run is exit code 130.
+"""
+
+import errno
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import tyro
+
+from cdqn.cli.commands import (
+    INTERRUPTED,
+    Compare,
+    Demo,
+    Evaluate,
+    List,
+    Play,
+    Reproduce,
+    Resume,
+    Suite,
+    Train,
+    console,
+    errors,
+)
+from cdqn.config import ALGORITHMS
+from cdqn.errors import CdqnError
+from cdqn.report.terminal import say
+
+COMMANDS: dict[str, type[Any]] = {
+    "train": Train,
+    "compare": Compare,
+    "suite": Suite,
+    "evaluate": Evaluate,
+    "resume": Resume,
+    "play": Play,
+    "list": List,
+    "demo": Demo,
+    "reproduce": Reproduce,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command `cdqn`; returns its exit code."""
+    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        command = _parse(arguments)
+        return 0 if command is None else int(command.run())
+    except CdqnError as error:
+        say(errors, f"cdqn: {error}", "red")
+        return 1
+    except MemoryError as error:
+        say(errors, f"cdqn: out of memory ({error}): lower --memory-size", "red")
+        return 1
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        say(errors, f"cdqn: a path is too long for this system, {str(error.filename)[:60]}…: choose another", "red")
+        return 1
+    except KeyboardInterrupt:
+        say(errors, "cdqn: interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output, say `head`, has seen enough
+        return 0
+
+
+def entry() -> None:
+    """The console script."""
+    sys.exit(main())
+
+
+def _parse(arguments: list[str]) -> Any:
+    """The command with its flags, or None after printing the help."""
+    from cdqn import __version__
+    from cdqn.presets import DEFAULT_PRESETS, default_preset
+
+    if not arguments or arguments[0] in ("-h", "--help"):
+        console.print(_help(), soft_wrap=True)
+        return None
+    if arguments[0] == "--version":
+        print(__version__)
+        return None
+    name, *rest = arguments
+    if name not in COMMANDS:
+        say(errors, f"cdqn: there is no command {name!r}: choose from {', '.join(COMMANDS)}", "red")
+        raise SystemExit(2)
+    kind = COMMANDS[name]
+    if kind not in (Train, Compare):
+        return tyro.cli(kind, prog=f"cdqn {name}", args=rest)
+    named_preset = _flag(rest, "--preset")
+    # Until the environment has been read its kind is unknown; what --help shows are the defaults of most.
+    command = _parse_with_preset(name, rest, named_preset or DEFAULT_PRESETS["vector"])
+    if named_preset is None:  # the environment has been read now, and has a preset by default
+        from cdqn.envs import kind_of
+
+        command = _parse_with_preset(name, rest, default_preset(kind_of(command.env_id)))
+    command.given = _given(rest, command.config)
+    return command
+
+
+def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:
+    """The settings that the command line names, with the values that the parser found: the rest are defaults."""
+    named = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments}
+    values = {name: getattr(config, name) for name in vars(config)}
+    return {name: value for name, value in values.items() if name in named or f"no_{name}" in named}
+
+
+def _parse_with_preset(name: str, arguments: Sequence[str], preset: str | None) -> Any:
+    """The command; flags that are not given mean what the preset says."""
+    from cdqn.presets import make_config
+
+    algorithm = _flag(arguments, "--algorithm")
+    if algorithm not in ALGORITHMS:
+        algorithm = "cdqn"  # none given, or a wrong one, which the parser will refuse
+    default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=make_config(algorithm, preset))
+    return tyro.cli(COMMANDS[name], prog=f"cdqn {name}", args=arguments, default=default)
+
+
+def _flag(arguments: Sequence[str], flag: str) -> Any:
+    """The value of a flag, before the parser proper has seen it."""
+    for position, argument in enumerate(arguments):
+        if argument == flag:
+            return next(iter(arguments[position + 1 :]), None)
+        if argument.startswith(flag + "="):
+            return argument.removeprefix(flag + "=")
+    return None
+
+
+def _help() -> str:
+    lines = [
+        "[bold]cdqn[/] — Q-learning that does not blow up: C-DQN, with DQN and the residual gradient beside it",
+        "",
+    ]
+    for name, kind in COMMANDS.items():
+        lines.append(f"  [bold]cdqn {name:<10}[/]{(kind.__doc__ or '').strip()}")
+    lines += ["", "  cdqn COMMAND --help shows the flags of a command; cdqn --version the version.", ""]
+    lines += ["  cdqn train CartPole-v1", "  cdqn compare CartPole-v1 --algorithms cdqn,dqn --seeds 3 --steps 50000"]
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""Networks, and what is fast about training them."""

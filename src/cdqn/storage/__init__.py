@@ -1,0 +1,1 @@
+"""Nested state and files on disk: written whole or not at all, read without running anything."""

@@ -1,0 +1,1 @@
+"""What is to be learned, as mathematics and data: no Gymnasium, no PyTorch."""

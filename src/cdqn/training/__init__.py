@@ -1,0 +1,1 @@
+"""One run in memory: from the environment to the weights."""

@@ -1,0 +1,280 @@
+"""Watches over a run: is Q beyond what can be true, beyond what was earned, or only creeping towards it?
+
+All of them look at `Progress` rows, in the units of the environment's rewards.
+"""
+
+import math
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdqn.calibration import discounted_returns
+from cdqn.config import LABELS, Config
+from cdqn.replay import Transitions
+from cdqn.training.metrics import Progress, Warned
+
+MARGIN = 1.5
+"""A learned Q may overshoot a little where the true one is close to its bound (CartPole)."""
+
+
+class EarnedReturns:
+    """The discounted returns that finished episodes really had, from each of their states on.
+
+    An episode that was cut off is continued as if it went on paying its mean reward: its Q would be right to do so.
+    """
+
+    EPISODES = 100
+    """Older episodes, of older policies, do not count."""
+
+    def __init__(self, num_envs: int) -> None:
+        self._open: list[list[float]] = [[] for _ in range(num_envs)]
+        self._ranges: deque[tuple[float, float]] = deque(maxlen=self.EPISODES)
+
+    def __len__(self) -> int:
+        return len(self._ranges)
+
+    def observe(self, transitions: Transitions, ended: NDArray[np.bool_], gamma: float | None) -> None:
+        """Take in what was collected in one step; `ended` says where an episode is over, by a time limit too."""
+        columns = (transitions.stream, transitions.reward, transitions.terminated, ended)
+        for env, reward, terminated, over in zip(*(column.tolist() for column in columns), strict=True):
+            self._open[env].append(reward)
+            if terminated or over:
+                if gamma is not None:
+                    self._ranges.append(_earned_range(self._open[env], gamma, terminated))
+                self._open[env] = []
+
+    def restart(self) -> None:
+        """The environments were begun anew."""
+        self._open = [[] for _ in self._open]
+
+    def range(self) -> tuple[float, float] | None:
+        """The least and the largest return; None before the first episode has ended."""
+        if not self._ranges:
+            return None
+        lows, highs = zip(*self._ranges, strict=True)
+        return min(lows), max(highs)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "rewards": np.array([reward for rewards in self._open for reward in rewards]),
+            "counts": np.array([len(rewards) for rewards in self._open], dtype=np.int64),
+            "ranges": np.array(self._ranges).reshape(-1, 2),
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        ends = np.cumsum(state["counts"])[:-1]
+        self._open = [rewards.tolist() for rewards in np.split(np.asarray(state["rewards"]), ends)]
+        pairs = np.asarray(state["ranges"]).tolist()
+        self._ranges = deque(((low, high) for low, high in pairs), maxlen=self.EPISODES)
+
+
+def _earned_range(rewards: list[float], gamma: float, terminated: bool) -> tuple[float, float]:
+    """The least and the largest discounted return along one episode."""
+    reward_T = np.array(rewards)
+    return_T = discounted_returns(reward_T, gamma)
+    if not terminated and gamma < 1:
+        left_T = np.arange(len(rewards), 0, -1)
+        return_T = return_T + gamma**left_T * reward_T.mean() / (1 - gamma)
+    return float(return_T.min()), float(return_T.max())
+
+
+class DivergenceWatch:
+    """Warns when values or errors are beyond what any true value function could give.
+
+    |Q| ≤ r_max/(1−γ), and so |δ| ≤ 2 r_max/(1−γ) for a correct Q.
+    """
+
+    def __init__(self) -> None:
+        self.diverging = False
+
+    def check(self, progress: Progress, unit: float = 1.0) -> str | None:
+        """A warning at the first sight of divergence, and again only after it had ceased.
+
+        `unit` is how much of Q one unit of the learned error stands for.
+        """
+        bound = progress.q_bound
+        if bound is None or progress.q_mean is None or progress.loss is None:
+            return None
+        limit = MARGIN * bound
+        error = math.sqrt(progress.loss) * unit
+        message = None
+        if not abs(progress.q_mean) <= limit:
+            message = f"the mean of max Q is {progress.q_mean:.4g}, beyond the bound r_max/(1−γ) = {bound:.4g}"
+        elif not error <= 2 * limit:
+            message = f"the TD error is {error:.4g}, beyond 2 r_max/(1−γ) = {2 * bound:.4g}"
+        was_diverging, self.diverging = self.diverging, message is not None
+        if message is None or was_diverging:
+            return None
+        return f"training is diverging: {message}"
+
+
+class OverestimationWatch:
+    """Warns when Q stays beyond every discounted return that the last episodes had.
+
+    Far tighter than r_max/(1−γ) where a large reward is rare: for LunarLander, ±200 in place of ±10 000. A policy that
+    is getting better may expect a little more than it has earned so far, hence the margin and the patience.
+    """
+
+    MIN_EPISODES = 20
+    PATIENCE = 3
+    """Rows at which Q is beyond the returns and not on its way back."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.distance = 0.0
+        """How far beyond the returns Q was at the last row."""
+
+    def check(self, progress: Progress, episodes: int) -> str | None:
+        """A warning once Q has been beyond the returns for some rows; again only after it has come back."""
+        low, high, q = progress.earned_low, progress.earned_high, progress.q_mean
+        if low is None or high is None or q is None or episodes < self.MIN_EPISODES:
+            return None
+        slack = (MARGIN - 1) * max(abs(low), abs(high))
+        distance = max(q - high - slack, low - slack - q, 0.0)
+        leaving, self.distance = distance >= self.distance, distance
+        if distance == 0:
+            self.rows = 0
+        elif leaving:  # a Q that begins at 0 and falls towards −100 is beyond, too, but coming
+            self.rows += 1
+        if self.rows != self.PATIENCE or not leaving:
+            return None
+        which = "overestimated" if q > high else "underestimated"
+        return (
+            f"Q is {which}: its mean is {q:.4g}, but the discounted returns of the last {episodes} episodes "
+            f"lie between {low:.4g} and {high:.4g}"
+        )
+
+
+class SlowModeWatch:
+    """Notices a Q that has been moving evenly in one direction for half of the budget, and is not there yet.
+
+    An error common to all states leaves a Bellman residual of only (1−γ) times itself; C-DQN and RG remove it at a
+    rate of (1−γ)² between two copies (docs/tuning.md).
+    """
+
+    POINTS = 20
+    """Over the first and over the second half of the budget."""
+    SHARE = 0.3
+    """Of the largest |Q|: what it must have moved by in the second half."""
+    LINEARITY = 0.97
+    """R² of a straight line through the second half."""
+
+    def __init__(self) -> None:
+        self.points: list[float] = []
+
+    def check(self, progress: Progress, budget_steps: int) -> str | None:
+        """A notice, once, shortly before the end of the budget."""
+        due = progress.step * 2 * self.POINTS // budget_steps
+        if progress.q_mean is None or due <= len(self.points):
+            return None
+        before = len(self.points)
+        self.points += [progress.q_mean] * (due - before)
+        if not before < 2 * self.POINTS - 1 <= due:  # rows may be farther apart than points
+            return None
+        q_T = np.array(self.points[-self.POINTS :])
+        moved = q_T[-1] - q_T[0]
+        if not np.isfinite(q_T).all() or abs(moved) <= self.SHARE * np.abs(q_T).max():
+            return None
+        if np.corrcoef(np.arange(len(q_T)), q_T)[0, 1] ** 2 < self.LINEARITY:
+            return None
+        direction = "rising" if moved > 0 else "falling"
+        return f"Q is still {direction} evenly, from {q_T[0]:.4g} to {q_T[-1]:.4g} over the second half of the budget"
+
+
+def divergence_advice(config: Config) -> str:
+    """Which setting to change, for a run whose Q is beyond what can be true."""
+    period, rate = config.target_period_updates, config.learning_rate
+    if config.algorithm == "dqn":
+        short = period is not None and period < 100
+        return (f"lengthen target_period_updates (now {period}), or use" if short else "use") + " algorithm cdqn"
+    if hasty(config):
+        return hasty_advice(config)
+    return f"lower learning_rate (now {rate:g}) or raise batch_size (now {config.batch_size})"
+
+
+def hasty_advice(config: Config) -> str:
+    """For a target network that follows too closely."""
+    return (
+        f"target_period_updates {config.target_period_updates} is very short for learning_rate "
+        f"{config.learning_rate:g}, and not even C-DQN is safe then: raise the one or lower the other"
+    )
+
+
+def slow_advice(config: Config) -> str | None:
+    """Which setting to change, for a run in the slow mode; None for DQN, which has no such mode."""
+    if config.algorithm == "dqn":
+        return None
+    parts = [f"raise n_step (now {config.n_step})", f"learning_rate (now {config.learning_rate:g}) or steps"]
+    if config.target_period_updates is not None and config.target_period_updates > 5:
+        parts.insert(0, f"lower target_period_updates (now {config.target_period_updates})")
+    return f"{LABELS[config.algorithm]} learns slowly here: {', or '.join(parts)}"
+
+
+HASTE = 5e-3
+"""Step size per update of the target period from which C-DQN was seen to leave the bound: period 1, step size 0.01."""
+
+
+def hasty(config: Config) -> bool:
+    """Whether the target network follows so closely, in steps so large, that not even C-DQN may stay bounded."""
+    period = config.target_period_updates
+    return config.algorithm == "cdqn" and period is not None and config.learning_rate / period >= HASTE
+
+
+class Watch:
+    """All watches of one run, and their advice."""
+
+    def __init__(self, config: Config, num_envs: int) -> None:
+        self.config = config
+        self.earned = EarnedReturns(num_envs)
+        self._divergence = DivergenceWatch()
+        self._overestimation = OverestimationWatch()
+        self._slow_mode = SlowModeWatch()
+        self._begun = False
+
+    def observe(self, transitions: Transitions, ended: NDArray[np.bool_], gamma: float | None) -> None:
+        """Take in what was collected in one step."""
+        self.earned.observe(transitions, ended, gamma)
+
+    def check(self, progress: Progress, unit: float, budget_steps: int) -> Iterator[Warned]:
+        """What the user should know at this row."""
+        if not self._begun:
+            self._begun = True
+            if hasty(self.config):
+                yield Warned(progress.step, hasty_advice(self.config))
+        advice = divergence_advice(self.config)
+        for message in (
+            self._divergence.check(progress, unit),
+            None if self._divergence.diverging else self._overestimation.check(progress, len(self.earned)),
+        ):
+            if message:
+                yield Warned(progress.step, f"{message}; {advice}")
+        slow = slow_advice(self.config)
+        if slow and (message := self._slow_mode.check(progress, budget_steps)):
+            yield Warned(progress.step, f"{message}: {slow}")
+
+    def restart(self) -> None:
+        """The environments were begun anew."""
+        self.earned.restart()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            "earned": self.earned.state_dict(),
+            "diverging": self._divergence.diverging,
+            "rows_beyond": self._overestimation.rows,
+            "distance_beyond": self._overestimation.distance,
+            "q_points": np.array(self._slow_mode.points),
+            "begun": self._begun,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if not state:  # a run of an older version: it is watched from here on
+            return
+        self.earned.load_state_dict(state["earned"])
+        self._divergence.diverging = bool(state["diverging"])
+        self._overestimation.rows = int(state["rows_beyond"])
+        self._overestimation.distance = float(state["distance_beyond"])
+        self._slow_mode.points = np.asarray(state["q_points"]).tolist()
+        self._begun = bool(state["begun"])

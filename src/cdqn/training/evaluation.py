@@ -1,0 +1,83 @@
+"""Evaluation: whole episodes of a policy, in environments of their own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from cdqn.envs import EnvSpec
+from cdqn.errors import StoppedError, UnsupportedEnvironmentError
+from cdqn.exploration import EpsilonGreedy
+from cdqn.training.actor import Actor
+from cdqn.training.collector import Collector
+
+MAX_EPISODE_STEPS = 1_000_000
+"""A policy that never ends an episode must not hang an evaluation of an environment without time limit."""
+
+
+@dataclass(frozen=True)
+class EvaluationResult:
+    """Returns of complete episodes."""
+
+    returns: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+    epsilon: float
+
+    @property
+    def mean(self) -> float:
+        return float(self.returns.mean())
+
+    @property
+    def stderr(self) -> float:
+        """Standard error of the mean; NaN for a single episode."""
+        count = len(self.returns)
+        return float(self.returns.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
+
+    def __str__(self) -> str:
+        error = f" ± {self.stderr:.3g}" if len(self.returns) > 1 else ""
+        return f"{self.mean:.5g}{error} (mean ± standard error, {len(self.returns)} episodes, ε = {self.epsilon:g})"
+
+
+def evaluate(
+    actor: Actor,
+    env: VectorEnv[Any, Any, Any],
+    spec: EnvSpec,
+    episodes: int,
+    *,
+    seed: int,
+    epsilon: float = 0.0,
+    on_episode: Callable[[], None] | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> EvaluationResult:
+    """Play `episodes` episodes, each environment its fixed share of them.
+
+    The shares are fixed beforehand: taking the first to finish would favour short episodes. `StoppedError` as soon as
+    `should_stop` is true between two steps.
+    """
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    policy = EpsilonGreedy(spec.num_actions)
+    collector = Collector(env, spec, seed)
+    quota = np.full(env.num_envs, episodes // env.num_envs)
+    quota[: episodes % env.num_envs] += 1
+    results: list[tuple[float, int]] = []
+    while quota.any():
+        if should_stop():
+            raise StoppedError(f"stopped after {len(results)} of {episodes} episodes of an evaluation")
+        actions = policy.act(actor.greedy, collector.observation, epsilon, rng)
+        finished = collector.step(actions).episodes
+        for episode in finished:
+            if quota[episode.env]:
+                quota[episode.env] -= 1
+                results.append((episode.total_reward, episode.length))
+                if on_episode:
+                    on_episode()
+        if collector.longest_open_episode > MAX_EPISODE_STEPS:
+            raise UnsupportedEnvironmentError(
+                f"an episode has lasted {MAX_EPISODE_STEPS} steps: give the environment a time limit "
+                "(gymnasium.wrappers.TimeLimit)"
+            )
+    returns, lengths = zip(*results, strict=True)
+    return EvaluationResult(np.array(returns, dtype=np.float64), np.array(lengths), epsilon)

@@ -1,0 +1,211 @@
+"""The trainer: the only place where environment, memory and learner meet.
+
+    env ─► collector ─► multi_step ─► replay.add   replay.sample ─► learner.update ─► |δ| ─► replay.update_priorities
+             ▲ actions                                                    │
+             └────────────────── actor ◄── online weights ────────────────┘
+
+A *step* is one decision of the agent in one environment; N interleaved environments make N steps at a
+time. An *update* is one step of the optimizer; there is one for every `update_period_steps` steps.
+
+`run` is a generator of events. Printing, logging, checkpointing, evaluation are its consumers, and it is
+between two steps, in a state that can be saved, whenever it yields.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import VectorEnv
+
+from cdqn.config import LABELS, Config
+from cdqn.envs import EnvSpec
+from cdqn.errors import NonFiniteError
+from cdqn.exploration import make_exploration
+from cdqn.replay import MultiStep, Prefetcher
+from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
+from cdqn.training.actor import Actor
+from cdqn.training.calibrator import Calibrator
+from cdqn.training.collector import Collector
+from cdqn.training.divergence import Watch
+from cdqn.training.learner import Learner, choose_device, first_network
+from cdqn.training.memory import make_replay
+from cdqn.training.metrics import Event, Progress, Tally
+
+
+class Trainer:
+    """One run in memory: give it a vector environment and a configuration, and iterate over `run`."""
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, config: Config) -> None:
+        self.config = config = config.resolved()
+        self.spec = spec
+        self.budget_steps: int | None = None
+        replay_rng, self._rng = (np.random.default_rng(s) for s in np.random.SeedSequence(config.seed).spawn(2))
+        network = first_network(spec, config)
+        self.learner = Learner(network.to(choose_device(config.device, spec.kind == "atari")), config)
+        self.actor = Actor(network)
+        self.exploration = make_exploration(config.exploration, spec.num_actions, env.num_envs)
+        self.replay = make_replay(spec, config, replay_rng)
+        self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
+        self._prefetcher = Prefetcher(self.replay) if spec.kind == "atari" else None
+        self.collector = Collector(env, spec, config.seed, config.reward_clip)
+        self.calibrator = Calibrator(
+            env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier, config.normalize_rewards
+        )
+        self.tally = Tally()
+        self.watch = Watch(config, env.num_envs)
+        self._stop_requested = False
+
+    @property
+    def steps(self) -> int:
+        """Agent steps so far."""
+        return self.collector.steps
+
+    def settle_budget(self, budget_steps: int) -> None:
+        """Fix the budget of the schedules, and with it how updates are run; `run` does so if nobody has."""
+        self.budget_steps = budget_steps
+        self.learner.choose_backend(self._updates_due(budget_steps))
+
+    def stop(self) -> None:
+        """Ask `run` to end after the step at hand."""
+        self._stop_requested = True
+
+    def run(self, until_step: int, should_stop: Callable[[], bool] = lambda: False) -> Iterator[Event]:
+        """Train up to `until_step`, or until `should_stop` is true between two steps, yielding what happens."""
+        if self.budget_steps is None:
+            self.settle_budget(until_step)
+        self._stop_requested = False
+        clock, clock_step = time.perf_counter(), self.steps
+        while self.steps < until_step and not self._stop_requested and not should_stop():
+            step_before = self.steps
+            actions = self.exploration.act(self.actor.greedy, self.collector.observation, self.epsilon(), self._rng)
+            if self._prefetcher is not None and self._updates_due(self.steps + len(actions)) > self.learner.updates:
+                self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
+            transitions, episodes, ended = self.collector.step(actions)
+            calibrated = self.calibrator.observe(self.steps, transitions, ended)
+            self.watch.observe(transitions, ended, self.calibrator.gamma)
+            if self._prefetcher is not None:
+                self._learn()  # first: what has been drawn must not be overwritten before
+            self.replay.add(self._multi_step.extend(transitions))
+            self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
+            for episode in episodes:
+                self.tally.add_episode(episode)
+            if self._prefetcher is None:
+                self._learn()
+            if calibrated:
+                yield calibrated
+            yield from episodes
+            period = self.config.log_period_steps
+            if self.steps // period > step_before // period:
+                now = time.perf_counter()
+                progress = self._progress((self.steps - clock_step) / (now - clock))
+                clock, clock_step = now, self.steps
+                # The warnings first: whoever saves at `Progress` has then seen all of this step.
+                yield from self.watch.check(progress, self.calibrator.unit, self._budget())
+                yield progress
+
+    def epsilon(self) -> float:
+        """ε of the ε-greedy policy at the present step."""
+        config, budget = self.config, self._budget()
+        middle_step = round(config.epsilon_middle_fraction * budget)
+        return epsilon_greedy(
+            self.steps,
+            warmup_steps=config.warmup_steps,
+            middle_step=middle_step,
+            final_step=max(round(config.epsilon_final_fraction * budget), middle_step + 1),
+            middle=config.epsilon_middle,
+            final=config.epsilon_final,
+        )
+
+    def beta(self) -> float:
+        """β of the importance weights at the present step."""
+        start = self.config.beta_start
+        return importance_exponent(self.steps, self._budget(), 1.0 if start is None else start)
+
+    def learning_rate(self) -> float:
+        """Step size of Adam at the present step."""
+        start = self.config.learning_rate * dropped(self.steps, self._budget(), self.config.learning_rate_drops)
+        return linear(self.steps, start, self.config.learning_rate_decay * start, 0, self._budget())
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that changes during training."""
+        return {
+            "budget_steps": self.budget_steps,
+            "learner": self.learner.state_dict(),
+            "replay": self.replay.state_dict(),
+            "multi_step": self._multi_step.state_dict(),
+            "exploration": self.exploration.state_dict(),
+            "collector": self.collector.state_dict(),
+            "calibrator": self.calibrator.state_dict(),
+            "tally": self.tally.state_dict(),
+            "watch": self.watch.state_dict(),
+            "rng": self._rng.bit_generator.state,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> str | None:
+        """Take over a saved state; returns why open episodes were given up, if they were."""
+        self.budget_steps = state["budget_steps"]
+        self.learner.load_state_dict(state["learner"])
+        self.replay.load_state_dict(state["replay"])
+        self._multi_step.load_state_dict(state.get("multi_step", {}))  # absent from older runs
+        self.exploration.load_state_dict(state.get("exploration", {}))  # absent from older runs
+        self.calibrator.load_state_dict(state["calibrator"])
+        self.tally.load_state_dict(state["tally"])
+        self.watch.load_state_dict(state.get("watch", {}))  # absent from older runs
+        self._rng.bit_generator.state = state["rng"]
+        notice = self.collector.load_state_dict(state["collector"])
+        if notice:
+            self.calibrator.restart()
+            self.watch.restart()
+        return notice
+
+    def _budget(self) -> int:
+        return self.budget_steps or self.config.steps
+
+    def _updates_due(self, step: int) -> int:
+        """How many updates there should have been at a step."""
+        return (step - self.config.warmup_steps) // self.config.update_period_steps
+
+    def _learn(self) -> None:
+        """As many updates as are due."""
+        config = self.config
+        due = self._updates_due(self.steps)
+        if self.learner.updates >= due or len(self.replay) < config.batch_size:
+            return
+        beta = self.beta()
+        self.learner.gamma = self.calibrator.gamma
+        self.learner.learning_rate = self.learning_rate()
+        while self.learner.updates < due:
+            batch = self._prefetcher.take() if self._prefetcher is not None else None
+            if batch is None:
+                batch = self.replay.sample(config.batch_size, beta)
+            result = self.learner.update(self.calibrator.normalized(batch))
+            try:
+                self.replay.update_priorities(batch.slots, result.td_error_abs)
+            except NonFiniteError as error:
+                raise NonFiniteError(
+                    f"{LABELS[config.algorithm]} diverged at step {self.steps}, update {self.learner.updates}: "
+                    f"{error}; lower learning_rate, lengthen target_period_updates, or use algorithm cdqn"
+                ) from error
+            self.tally.add_update(result)
+
+    def _progress(self, steps_per_second: float) -> Progress:
+        means = self.tally.take_means()
+        if self.config.algorithm != "cdqn":
+            means["dqn_share"] = None
+        if means["q_mean"] is not None:
+            means["q_mean"] = self.calibrator.raw_q(means["q_mean"])
+        earned_low, earned_high = self.watch.earned.range() or (None, None)
+        return Progress(
+            step=self.steps,
+            update=self.learner.updates,
+            episodes=self.tally.episodes,
+            return_mean=self.tally.return_mean(),
+            q_bound=self.calibrator.q_bound(self.tally.reward_abs_max),
+            earned_low=earned_low,
+            earned_high=earned_high,
+            epsilon=self.epsilon(),
+            beta=self.beta() if self.config.replay == "prioritized" else None,
+            steps_per_second=steps_per_second,
+            **means,
+        )

@@ -1,0 +1,53 @@
+"""`cdqn list`: what it shows, and that it fits the terminal."""
+
+import io
+import sys
+
+import pytest
+from rich.console import Console
+
+from cdqn.cli.listing import catalogue, environment_ids
+from cdqn.presets import PRESETS
+
+
+def listing(tmp_path, width=80):
+    console = Console(width=width, file=io.StringIO())
+    for part in catalogue(tmp_path):
+        console.print(part)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_every_preset_begins_a_line_with_its_kind_and_source(tmp_path, width):
+    lines = listing(tmp_path, width).splitlines()
+    assert max(map(len, lines)) <= width
+    for name, preset in PRESETS.items():
+        (line,) = [line.split() for line in lines if line.startswith(f"{name} ")]
+        first_words = preset.source.split()[:2]
+        assert line[:4] == [name, preset.kind, *first_words]
+
+
+def test_games_of_a_preset_are_shown(tmp_path):
+    lines = listing(tmp_path, 120).splitlines()
+    (line,) = [line for line in lines if line.startswith("paper-5.3 ")]
+    assert line.rstrip().endswith("Sec. 5.3, Fig. 7, Table 1: Skiing, Tennis, PrivateEye, Venture")
+
+
+def test_atari_games_are_shown_by_their_usual_names_and_not_among_the_registered(tmp_path):
+    pytest.importorskip("ale_py")  # which registers hundreds of ids
+    words = listing(tmp_path).replace("\n", " ").split()
+    assert {"SpaceInvaders,", "MsPacman,", "Zaxxon"} <= set(words)
+    assert "CartPole-v1" in environment_ids()
+    assert not [env_id for env_id in environment_ids() if "Pong" in env_id or env_id.startswith("ALE/")]
+
+
+def test_without_the_emulator_the_line_that_installs_it_is_shown(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ale_py", None)
+    monkeypatch.setitem(sys.modules, "ale_py.roms", None)
+    text = listing(tmp_path)
+    assert "pip install 'cdqn[atari]'" in text
+    assert "Zaxxon" not in text
+
+
+def test_empty_folder_has_no_runs(tmp_path):
+    assert "no runs in" in listing(tmp_path)

@@ -1,0 +1,42 @@
+"""`cdqn reproduce`: data, claims and pictures of each figure that was asked for."""
+
+import csv
+
+import pytest
+
+from cdqn.cli.main import main
+from cdqn.experiments import reproduce
+
+
+def test_reproduce_leaves_data_claims_and_pictures_and_prints_the_verdicts(tmp_path, capsys):
+    out = tmp_path / "new" / "folder"
+    assert main(["reproduce", "conditioning", "fig2", "conditioning", "--scale", "smoke", "--out", str(out)]) == 0
+    expected = {f"{name}{end}" for name in ("fig2", "conditioning") for end in (".csv", "_claims.csv", ".png", ".pdf")}
+    assert {path.name for path in out.iterdir()} == expected
+    with open(out / "fig2.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["algorithm", "setting", "step", "quantity", "value", "stderr"]
+    printed = capsys.readouterr().out
+    assert "holds" in printed
+    assert "seed 0, scale smoke" in printed
+    assert printed.count("conditioning.png") == 1  # asked for twice, done once
+
+
+def test_the_seed_decides_the_data(tmp_path):
+    for name, seed in (("a", "0"), ("b", "0"), ("c", "1")):
+        flags = ["--scale", "smoke", "--seed", seed, "--jobs", "1", "--out", str(tmp_path / name)]
+        assert main(["reproduce", "fig3", *flags]) == 0
+    a, b, c = ((tmp_path / name / "fig3.csv").read_bytes() for name in "abc")
+    assert a == b != c
+
+
+def test_a_figure_that_is_not_there_is_one_line_and_nothing_is_run(tmp_path, capsys):
+    assert main(["reproduce", "conditioning", "fig99", "--out", str(tmp_path / "out")]) == 1
+    assert "there is no figure 'fig99' to reproduce: choose from fig1, fig2, fig3" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", reproduce.FIGURES)
+def test_every_figure_of_the_registry_has_its_functions(name):
+    for place in reproduce.FIGURES[name]:
+        assert callable(reproduce._load(place))

@@ -1,0 +1,63 @@
+"""Text that is not ours reaches the terminal as text: no markup, no control characters, one line."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cdqn.cli import commands
+from cdqn.cli.console import TrainingDisplay
+from cdqn.cli.main import main
+from cdqn.config import Config
+from cdqn.report.terminal import cell, harmless, say
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("runs/a[/x] [red]", "runs/a[/x] [red]"),
+        ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
+        ("two\nlines\r", "two\\nlines\\r"),
+        ("left\u202eright", "left\\u202eright"),
+        ("not utf-8: \udcff", "not utf-8: \\udcff"),
+        ("ε = 0.1 · “Q”", "ε = 0.1 · “Q”"),
+    ],
+)
+def test_text_of_others_is_shown_as_it_is_and_does_nothing(text, shown):
+    assert harmless(text) == shown
+    assert cell(text).plain == shown
+    console = Console(file=io.StringIO(), width=20, force_terminal=False)
+    say(console, text)
+    assert console.file.getvalue() == shown + "\n"
+
+
+def write_run(folder: Path, env_id) -> None:
+    folder.mkdir(parents=True)
+    content = {"cdqn": "0", "config": {"env_id": env_id, **Config().resolved().to_json()}}
+    (folder / "config.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("env_id", ["[/]", "\x1b[2J", ["CartPole-v1"], 7, "a[/x]b"])
+def test_list_shows_a_run_whatever_its_names_are(env_id, tmp_path, capsys):
+    write_run(tmp_path / "run[/x]", env_id)
+    assert main(["list", "--runs", str(tmp_path)]) == 0
+    assert "\x1b[2J" not in capsys.readouterr().out
+
+
+def test_path_with_brackets_is_printed_whole(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("cdqn.report.figures.learning_curve", lambda run, picture: None)
+    write_run(tmp_path / "r[/x]" / "r[v2]", "CartPole-v1")
+    outcome = type("Outcome", (), {"finished": False, "steps": 5})
+    commands._conclude(tmp_path / "r[/x]" / "r[v2]", outcome)
+    assert f"run folder: {tmp_path}/r[/x]/r[v2]\n" in capsys.readouterr().out
+
+
+def test_bar_of_a_run_takes_no_markup_from_the_name_of_its_environment():
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with TrainingDisplay("C-DQN a[/x]b\x1b[2J", 0, 100, console):
+        pass
+    text = console.file.getvalue()
+    assert "a[/x]b" in text
+    assert "\x1b[2J" not in text

@@ -1,0 +1,136 @@
+"""Several runs in processes: what ends one leaves the others alone, and a signal stops them all with a checkpoint."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cdqn.cli.main import main
+from cdqn.config import Config
+from cdqn.errors import CdqnError, ConfigError
+from cdqn.experiments.processes import run_tasks
+from cdqn.runs.run_pool import PlannedRun, run_all
+from cdqn.storage.checkpoint import newest_step
+
+SMALL = {
+    "hidden": (8,),
+    "warmup_steps": 100,
+    "update_period_steps": 8,
+    "log_period_steps": 100,
+    "checkpoint_period_steps": 300,
+    "evaluation_episodes": 2,
+    "compile": "off",
+}
+
+
+def planned(env_id: str, **settings) -> PlannedRun:
+    return PlannedRun(env_id, Config(**{"steps": 900, **SMALL, **settings}).resolved())
+
+
+def test_what_ends_one_run_leaves_the_others_alone(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("deaths").mkdir()
+    Path("deaths/once").touch()
+    runs = {
+        "line/always-dies": planned("cli_envs:AlwaysDies-v0"),
+        "raises": planned("cli_envs:Raises-v0"),
+        "dies-once": planned("cli_envs:Dies-v0"),
+        "unknown": planned("NoSuchEnvironment-v0"),
+        "good": planned("cli_envs:Line-v0"),
+    }
+    rows: list[tuple[str, dict]] = []
+    outcomes = run_all(tmp_path / "all", runs, jobs=1, on_row=lambda name, row: rows.append((name, row)))
+    assert [outcome.name for outcome in outcomes] == list(runs)
+    by_name = {outcome.name: outcome for outcome in outcomes}
+    assert [name for name, outcome in by_name.items() if outcome.finished] == ["dies-once", "good"]
+    assert by_name["dies-once"].problem is by_name["good"].problem is None
+    assert "killed by signal 9" in by_name["line/always-dies"].problem
+    assert by_name["raises"].problem.startswith("RuntimeError: the game has crashed (in ")
+    assert "NoSuchEnvironment-v0" in by_name["unknown"].problem
+    warnings = {}
+    for name, row in rows:
+        if row["kind"] == "warning":
+            warnings.setdefault(name, []).append(row["message"])
+    assert len(warnings["line/always-dies"]) == 2, "it was not tried a second time, or not warned of"
+    assert "signal 9" in warnings["dies-once"][0]
+    assert "goes on from its checkpoint" in warnings["dies-once"][0]
+    steps = [row["step"] for name, row in rows if name == "dies-once" and row["kind"] == "progress"]
+    assert 700 in steps
+    assert 100 not in steps[steps.index(700) :], "it began anew instead of going on from its checkpoint"
+    assert newest_step(tmp_path / "all" / "dies-once") == 900
+    # What is complete is not done again.
+    rows.clear()
+    again = run_all(tmp_path / "all", {"good": runs["good"]}, on_row=lambda name, row: rows.append((name, row)))
+    assert again[0].finished
+    assert rows == []
+
+
+def test_no_jobs_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="jobs is 0"):
+        run_all(tmp_path, {"a": planned("CartPole-v1")}, jobs=0)
+
+
+def test_compare_shows_what_there_is_and_what_is_missing_and_why(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("deaths").mkdir()
+    for death in ("first", "second"):
+        (Path("deaths") / death).touch()
+    flags = ["--algorithms", "cdqn", "--seeds", "2", "--jobs", "1", "--steps", "900", "--hidden", "8", "--out", "both"]
+    flags += ["--warmup-steps", "100", "--log-period-steps", "100", "--compile", "off", "--evaluation-episodes", "2"]
+    assert main(["compare", "cli_envs:Dies-v0", *flags]) == 1
+    out, err = capsys.readouterr()
+    assert "C-DQN" in out
+    assert "comparison.png" in out
+    assert "cdqn-seed0 is not complete: its process was killed by signal 9" in err
+    assert "cdqn-seed1 is not" not in err
+    assert "Traceback" not in err
+
+
+def start_comparison() -> subprocess.Popen:
+    small = ["--hidden", "8", "--warmup-steps", "100", "--log-period-steps", "100", "--compile", "off"]
+    small += ["--checkpoint-period-steps", "400"]
+    command = [sys.executable, "-m", "cdqn", "compare", "CartPole-v1", "--algorithms", "cdqn", "--jobs", "2"]
+    command += ["--seeds", "3", "--steps", "1000000", "--out", "both", *small]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("send", "number"),
+    [(os.kill, signal.SIGINT), (os.kill, signal.SIGTERM), (os.killpg, signal.SIGINT), (os.kill, signal.SIGKILL)],
+    ids=["parent-int", "parent-term", "terminal-int", "parent-kill"],
+)
+def test_signal_stops_all_runs_with_a_checkpoint_and_starts_no_other(send, number, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    process = start_comparison()
+    runs = [tmp_path / "both" / f"cdqn-seed{seed}" for seed in range(3)]
+    while not all(newest_step(run) for run in runs[:2]):
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    send(process.pid, number)
+    out, err = process.communicate(timeout=60)  # returns when the last worker has closed the pipe
+    assert process.returncode == (-9 if number == signal.SIGKILL else 130)
+    assert "Traceback" not in err
+    assert any(newest_step(run) % 400 for run in runs[:2]), "the runs under way were not saved where they stopped"
+    assert not runs[2].exists(), "another run was started"
+    if number != signal.SIGKILL:
+        assert "cdqn resume" in out
+
+
+def die(on_progress) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def sleep(on_progress) -> None:
+    time.sleep(60)
+
+
+def test_task_whose_process_died_is_named_and_the_others_end():
+    begun = time.monotonic()
+    with pytest.raises(CdqnError, match="second failed in its process: its process was killed by signal 9"):
+        run_tasks({"first": sleep, "second": die}, jobs=2, size=1)
+    assert time.monotonic() - begun < 50

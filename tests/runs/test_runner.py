@@ -1,0 +1,119 @@
+"""A run folder while it is trained: locked from its first byte, saved before it is evaluated, stopped when asked."""
+
+import signal
+import sys
+
+import pytest
+from test_cli import assert_same_end, without_clock
+
+from cdqn.agent import Agent, write_run_config
+from cdqn.config import Config
+from cdqn.errors import CheckpointError, UnsupportedEnvironmentError
+from cdqn.runs.runner import is_complete, new_folder, resume_run, train_run
+from cdqn.runs.stopping import Stop, stop_on_signal
+from cdqn.storage.checkpoint import load_checkpoint_values, newest_step
+from cdqn.training.evaluation import EvaluationResult
+
+SETTINGS = {"hidden": (8,), "warmup_steps": 100, "update_period_steps": 4, "log_period_steps": 100, "compile": "off"}
+
+
+def agent_of(**settings) -> Agent:
+    values = {"steps": 400, "checkpoint_period_steps": 200, "evaluation_episodes": 2, **SETTINGS, **settings}
+    return Agent.from_config("CartPole-v1", Config(**values))
+
+
+def test_folder_is_locked_before_the_first_byte(tmp_path):
+    with new_folder(tmp_path / "run"):
+        with pytest.raises(CheckpointError, match="another process"):
+            train_run(agent_of(seed=1), tmp_path / "run")
+        assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
+
+
+def test_folder_in_which_nothing_was_begun_is_a_new_one(tmp_path):
+    (tmp_path / "run").mkdir()
+    for name in (".lock", ".config.json.writing"):
+        (tmp_path / "run" / name).touch()
+    assert train_run(agent_of(), tmp_path / "run").finished
+
+
+def test_run_killed_before_its_first_checkpoint_begins_at_step_0(tmp_path):
+    train_run(agent_of(), tmp_path / "whole")
+    write_run_config(tmp_path / "run", agent_of())
+    assert resume_run(tmp_path / "run").finished
+    assert_same_end(tmp_path / "run", tmp_path / "whole")
+
+
+def test_run_that_lost_its_checkpoint_is_not_begun_anew(tmp_path):
+    write_run_config(tmp_path / "run", agent_of())
+    (tmp_path / "run" / "metrics.jsonl").write_text("{}\n")
+    with pytest.raises(CheckpointError, match="no checkpoint"):
+        resume_run(tmp_path / "run")
+    assert (tmp_path / "run" / "metrics.jsonl").read_text() == "{}\n"
+
+
+def test_training_is_saved_before_the_final_evaluation_and_resume_evaluates(tmp_path, monkeypatch):
+    train_run(agent_of(), tmp_path / "whole")
+
+    def fail(self, episodes, **_):
+        raise UnsupportedEnvironmentError("the game has crashed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Agent, "evaluate", fail)
+        with pytest.raises(UnsupportedEnvironmentError):
+            train_run(agent_of(), tmp_path / "run")
+    assert newest_step(tmp_path / "run") == 400
+    assert not is_complete(tmp_path / "run")
+    outcome = resume_run(tmp_path / "run")
+    assert outcome.finished
+    assert isinstance(outcome.evaluation, EvaluationResult)
+    assert is_complete(tmp_path / "run")
+    assert_same_end(tmp_path / "run", tmp_path / "whole")
+    with pytest.raises(CheckpointError, match="complete"):
+        resume_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("period", [None, 200], ids=["final", "periodic"])
+def test_evaluation_is_stopped_between_two_steps_and_done_at_resume(period, tmp_path):
+    settings = {"evaluation_period_steps": period}
+    train_run(agent_of(**settings), tmp_path / "whole")
+    stop = Stop()
+    agent = agent_of(**settings)
+    act = agent.trainer.actor.act
+    evaluated = []
+
+    def stop_while_evaluating(observation, epsilon, rng):
+        if rng is not agent.trainer._rng:
+            evaluated.append(agent.steps)
+            stop.request()
+        return act(observation, epsilon, rng)
+
+    agent.trainer.actor.act = stop_while_evaluating
+    outcome = train_run(agent, tmp_path / "run", stop=stop)
+    assert evaluated == [period or 400], "the evaluation went on after the wish to stop"
+    assert not outcome.finished
+    assert load_checkpoint_values(tmp_path / "run")["evaluation_pending"]
+    assert resume_run(tmp_path / "run").finished
+    assert without_clock(tmp_path / "run") == without_clock(tmp_path / "whole")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
+def test_signal_is_a_wish_to_stop_and_the_second_one_acts_as_ever(number):
+    before = signal.getsignal(number)
+    with stop_on_signal() as stop:
+        assert not stop.requested()
+        signal.raise_signal(number)
+        assert stop.requested()
+        assert signal.getsignal(number) == before
+    assert signal.getsignal(number) == before
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
+def test_run_started_with_nohup_outlives_its_terminal():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signal() as stop:
+            signal.raise_signal(signal.SIGHUP)
+            assert not stop.requested()
+    finally:
+        signal.signal(signal.SIGHUP, before)

@@ -1,0 +1,360 @@
+"""The watches: Q beyond what can be true, beyond what was earned, or creeping; and the advice that goes with each."""
+
+import numpy as np
+import pytest
+
+from cdqn.config import Config
+from cdqn.training.divergence import (
+    DivergenceWatch,
+    EarnedReturns,
+    OverestimationWatch,
+    SlowModeWatch,
+    Watch,
+    divergence_advice,
+    hasty,
+    slow_advice,
+)
+from helpers import assert_same_state, paid, progress
+
+NAN = float("nan")
+HASTY = Config(learning_rate=0.01, target_period_updates=1)
+
+
+def play(earned, rewards, gamma=0.5, terminated=True, env=0):
+    """One episode, step by step."""
+    for number, reward in enumerate(rewards, start=1):
+        over = number == len(rewards)
+        earned.observe(paid([reward], [over and terminated], [env]), np.array([over]), gamma)
+
+
+# what was earned
+
+
+def test_returns_of_a_terminated_episode_by_hand():
+    """1, −8, 4 at γ = 1/2: the returns are 1 − 4 + 1 = −2, −8 + 2 = −6 and 4."""
+    earned = EarnedReturns(1)
+    play(earned, [1.0, -8.0, 4.0])
+    assert earned.range() == (-6.0, 4.0)
+
+
+def test_episode_that_was_cut_off_goes_on_with_its_mean_reward():
+    """2, 4 at γ = 1/2: the mean 3 for ever is worth 6, so that the returns are 2 + 2 + 6/4 = 5.5 and 4 + 6/2 = 7."""
+    earned = EarnedReturns(1)
+    play(earned, [2.0, 4.0], terminated=False)
+    assert earned.range() == (5.5, 7.0)
+
+
+def test_episode_that_was_cut_off_has_its_own_return_where_nothing_is_discounted():
+    earned = EarnedReturns(1)
+    play(earned, [2.0, 4.0], gamma=1.0, terminated=False)
+    assert earned.range() == (4.0, 6.0)
+
+
+def test_nothing_is_earned_before_an_episode_has_ended():
+    earned = EarnedReturns(1)
+    earned.observe(paid([5.0], [False]), np.array([False]), 0.5)
+    assert earned.range() is None
+    assert len(earned) == 0
+
+
+def test_episodes_before_the_discount_is_known_do_not_count_nor_run_into_the_next():
+    earned = EarnedReturns(1)
+    play(earned, [100.0], gamma=None)
+    assert earned.range() is None
+    play(earned, [1.0])
+    assert earned.range() == (1.0, 1.0)
+
+
+def test_only_the_last_100_episodes_count():
+    earned = EarnedReturns(1)
+    for reward in range(1, 121):
+        play(earned, [float(reward)])
+    assert len(earned) == 100
+    assert earned.range() == (21.0, 120.0)
+
+
+def test_environments_earn_apart():
+    """Environment 0 pays 1 and 2, its episodes have two steps; environment 1 pays 10, 20 and 40 in one of three."""
+    earned = EarnedReturns(2)
+    no, yes = False, True
+    for rewards, ends in (([1.0, 10.0], [no, no]), ([2.0, 20.0], [yes, no]), ([1.0, 40.0], [no, yes])):
+        earned.observe(paid(rewards, ends), np.array(ends), 0.5)
+    assert earned.range() == (2.0, 40.0)
+    assert len(earned) == 2
+    earned.observe(paid([4.0], [True], [0]), np.array([True]), 0.5)  # the other environment only resets in this step
+    assert earned.range() == (2.0, 40.0)
+    assert len(earned) == 3
+    play(earned, [-3.0], env=1)
+    assert earned.range() == (-3.0, 40.0)
+
+
+def test_restart_of_the_environments_does_not_join_two_episodes():
+    earned = EarnedReturns(1)
+    earned.observe(paid([100.0], [False]), np.array([False]), 0.5)
+    earned.restart()
+    play(earned, [1.0])
+    assert earned.range() == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("saved_at", [0, 1, 2, 137])
+def test_earned_returns_go_on_from_the_middle_of_episodes(saved_at):
+    rng = np.random.default_rng(0)
+    steps = [(paid(rng.normal(size=3), ends := rng.random(3) < 0.3), ends | (rng.random(3) < 0.3)) for _ in range(300)]
+    one, other = EarnedReturns(3), EarnedReturns(3)
+    for number, (transitions, ended) in enumerate(steps):
+        if number == saved_at:
+            other.load_state_dict(one.state_dict())
+        one.observe(transitions, ended, 0.9)
+        if number >= saved_at:
+            other.observe(transitions, ended, 0.9)
+            assert one.range() == other.range()
+    assert_same_state(one.state_dict(), other.state_dict())
+
+
+# beyond what can be true
+
+
+@pytest.mark.parametrize("q", [149.0, -149.0, 0.0])
+def test_watch_is_silent_below_the_bound_and_its_margin(q):
+    assert DivergenceWatch().check(progress(q_mean=q)) is None
+
+
+@pytest.mark.parametrize("q", [151.0, -151.0, float("inf"), NAN])
+def test_watch_warns_of_values_beyond_the_bound(q):
+    message = DivergenceWatch().check(progress(q_mean=q))
+    assert message.startswith("training is diverging: the mean of max Q is ")
+    assert "r_max/(1−γ) = 100" in message
+
+
+@pytest.mark.parametrize(("error", "warned"), [(299.0, False), (301.0, True), (float("inf"), True)])
+def test_watch_warns_of_errors_beyond_twice_the_bound(error, warned):
+    message = DivergenceWatch().check(progress(loss=error**2))
+    assert (message is not None) == warned
+
+
+@pytest.mark.parametrize(("unit", "warned"), [(2.0, False), (4.0, True)])
+def test_learned_errors_are_compared_in_units_of_the_rewards(unit, warned):
+    message = DivergenceWatch().check(progress(loss=100.0**2), unit)
+    assert (message is not None) == warned
+    assert not warned or "TD error is 400, beyond 2 r_max/(1−γ) = 200" in message
+
+
+def test_watch_warns_once_until_it_has_ceased():
+    watch = DivergenceWatch()
+    warned = [watch.check(progress(q_mean=q)) is not None for q in (200.0, 300.0, 50.0, 200.0, 200.0)]
+    assert warned == [True, False, False, True, False]
+
+
+def test_watch_is_silent_while_nothing_is_known():
+    watch = DivergenceWatch()
+    assert watch.check(progress(q_bound=None, q_mean=1e9)) is None
+    assert watch.check(progress(q_mean=None, loss=None)) is None
+
+
+# beyond what was earned: between −10 and 60, with a slack of 30
+
+
+def overestimation_of(values, episodes=20):
+    watch = OverestimationWatch()
+    return [watch.check(progress(q_mean=q), episodes) for q in values]
+
+
+def test_overestimation_is_not_judged_by_fewer_than_20_episodes():
+    assert overestimation_of([500.0] * 5, episodes=19) == [None] * 5
+    assert any(overestimation_of([500.0] * 5, episodes=20))
+
+
+@pytest.mark.parametrize("q", [89.0, -39.0, 0.0, None])
+def test_overestimation_is_silent_within_the_margin(q):
+    assert overestimation_of([q] * 5) == [None] * 5
+
+
+def test_overestimation_is_silent_while_nothing_was_earned():
+    watch = OverestimationWatch()
+    unknown = progress(q_mean=500.0, earned_low=None, earned_high=None)
+    assert [watch.check(unknown, 50) for _ in range(5)] == [None] * 5
+
+
+@pytest.mark.parametrize(("q", "which"), [(91.0, "overestimated"), (-41.0, "underestimated")])
+def test_overestimation_is_warned_of_at_the_third_row_and_again_only_after_it_came_back(q, which):
+    messages = overestimation_of([q, q, q, q, q, 0.0, q, q, 0.0, q, q, q, q])
+    assert [message is not None for message in messages] == [False] * 2 + [True] + [False] * 8 + [True, False]
+    assert messages[2].startswith(f"Q is {which}: its mean is {q:.4g}")
+    assert "last 20 episodes lie between -10 and 60" in messages[2]
+
+
+def test_overestimation_leaves_nan_to_the_watch_of_the_bound():
+    assert overestimation_of([NAN] * 4) == [None] * 4
+
+
+def test_q_that_is_coming_towards_what_was_earned_is_not_warned_of():
+    """MountainCar: Q begins at 0 and falls to −100, while every episode has earned −100."""
+    coming = [300.0, 250.0, 200.0, 150.0, 120.0, 100.0, 80.0]
+    assert overestimation_of(coming) == [None] * 7
+    stuck = overestimation_of([*coming[:3], 200.0, 200.0, 210.0])
+    assert [message is not None for message in stuck] == [False] * 4 + [True, False]
+
+
+# the slow mode
+
+
+def slow_mode_of(values, budget=None):
+    """The rows are spread evenly over the budget."""
+    watch = SlowModeWatch()
+    budget = len(values) if budget is None else budget
+    rows = [progress(step=(number + 1) * budget // len(values), q_mean=q) for number, q in enumerate(values)]
+    return [message for row in rows if (message := watch.check(row, budget))]
+
+
+@pytest.mark.parametrize("rows", [20, 40, 400, 1000])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_even_climb_is_noticed_exactly_once(rows, sign):
+    messages = slow_mode_of(sign * np.linspace(0, 100, rows), budget=20_000)
+    assert len(messages) == 1
+    assert ("rising" if sign > 0 else "falling") in messages[0]
+    assert "second half of the budget" in messages[0]
+
+
+def test_notice_comes_before_the_end_of_the_budget():
+    watch = SlowModeWatch()
+    noticed = [step for step in range(1, 401) if watch.check(progress(step=step, q_mean=float(step)), 400)]
+    assert noticed == [390]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.zeros(100),
+        np.full(100, 50.0),
+        100 * (1 - np.exp(-np.arange(100) / 10)),
+        np.linspace(0, 100, 100) + np.random.default_rng(0).normal(size=100, scale=25),
+        50 + np.linspace(0, 20, 100),
+        np.where(np.arange(100) < 90, np.linspace(0, 100, 100), NAN),
+        np.full(100, NAN),
+    ],
+    ids=["zero", "constant", "converged", "noisy", "moved little", "nan at the end", "nan"],
+)
+@pytest.mark.filterwarnings("error")
+def test_q_that_does_not_creep_is_no_slow_mode(values):
+    assert slow_mode_of(values) == []
+
+
+def test_rows_before_the_first_update_are_no_points():
+    watch = SlowModeWatch()
+    assert watch.check(progress(step=50, q_mean=None), 100) is None
+    assert watch.points == []
+
+
+# advice
+
+
+def test_advice_for_dqn_with_a_short_period_is_to_lengthen_it():
+    config = Config(algorithm="dqn", target_period_updates=99)
+    assert divergence_advice(config) == "lengthen target_period_updates (now 99), or use algorithm cdqn"
+
+
+def test_advice_for_dqn_with_a_long_period_is_the_convergent_algorithm():
+    assert divergence_advice(Config(algorithm="dqn", target_period_updates=100)) == "use algorithm cdqn"
+
+
+def test_advice_for_a_hasty_cdqn_is_the_target_period():
+    message = divergence_advice(HASTY)
+    assert message.startswith("target_period_updates 1 is very short for learning_rate 0.01")
+
+
+@pytest.mark.parametrize("algorithm", ["cdqn", "rg"])
+def test_advice_otherwise_is_smaller_steps(algorithm):
+    config = Config(algorithm=algorithm, learning_rate=3e-4, batch_size=48).resolved()
+    assert divergence_advice(config) == "lower learning_rate (now 0.0003) or raise batch_size (now 48)"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"learning_rate": 5e-3, "target_period_updates": 1}, True),
+        ({"learning_rate": 4.9e-3, "target_period_updates": 1}, False),
+        ({"learning_rate": 0.05, "target_period_updates": 10}, True),
+        ({"learning_rate": 0.05, "target_period_updates": 11}, False),
+        ({"learning_rate": 0.01, "target_period_updates": 1, "algorithm": "dqn"}, False),
+        ({"learning_rate": 0.01, "algorithm": "rg"}, False),
+    ],
+)
+def test_haste_is_the_step_size_per_update_of_the_period(settings, expected):
+    assert hasty(Config(**settings)) == expected
+
+
+def test_slow_advice_names_what_makes_it_faster():
+    slow = slow_advice(Config(target_period_updates=100, n_step=2, learning_rate=1e-4))
+    assert slow.startswith("C-DQN learns slowly here: lower target_period_updates (now 100), or raise n_step (now 2)")
+    assert "learning_rate (now 0.0001) or steps" in slow
+    assert "target_period_updates" not in slow_advice(Config(target_period_updates=5))
+    assert slow_advice(Config(algorithm="rg")).startswith("RG learns slowly here: raise n_step (now 1)")
+    assert slow_advice(Config(algorithm="dqn")) is None
+
+
+# all together
+
+
+def check(watch, **values):
+    return [warning.message for warning in watch.check(progress(**values), 1.0, 10_000)]
+
+
+def test_hasty_run_is_warned_of_once_also_after_it_was_resumed():
+    watch, resumed = Watch(HASTY, 1), Watch(HASTY, 1)
+    (message,) = check(watch)
+    assert message.startswith("target_period_updates 1 is very short")
+    resumed.load_state_dict(watch.state_dict())
+    assert check(watch) == check(resumed) == []
+    assert check(Watch(Config().resolved(), 1)) == []
+
+
+def test_warnings_carry_the_step_and_the_advice():
+    watch = Watch(Config(algorithm="dqn", target_period_updates=10), 1)
+    (warning,) = watch.check(progress(step=77, q_mean=1e4), 1.0, 10_000)
+    assert warning.step == 77
+    assert warning.message.startswith("training is diverging: ")
+    assert warning.message.endswith("; lengthen target_period_updates (now 10), or use algorithm cdqn")
+
+
+def test_divergence_is_not_told_a_second_time_as_overestimation():
+    watch = Watch(Config().resolved(), 1)
+    for _ in range(20):
+        play(watch.earned, [1.0])
+    assert [len(check(watch, q_mean=1e4)) for _ in range(5)] == [1, 0, 0, 0, 0]
+
+
+def test_creeping_q_is_told_with_the_advice_except_for_dqn():
+    told = {}
+    for algorithm in ("cdqn", "dqn"):
+        watch = Watch(Config(algorithm=algorithm).resolved(), 1)
+        rows = [progress(step=step, q_mean=step / 200) for step in range(100, 10_001, 100)]
+        told[algorithm] = [warning.message for row in rows for warning in watch.check(row, 1.0, 10_000)]
+    assert told["dqn"] == []
+    (message,) = told["cdqn"]
+    assert "still rising evenly" in message
+    assert "C-DQN learns slowly here: lower target_period_updates (now 100)" in message
+
+
+@pytest.mark.parametrize("saved_at", [1, 20, 21, 22, 37, 38])
+def test_watch_goes_on_with_the_same_warnings_wherever_it_was_saved(saved_at):
+    config = Config().resolved()
+    one, other = Watch(config, 1), Watch(config, 1)
+    warnings = []
+    for number in range(40):
+        if number == saved_at:
+            other.load_state_dict(one.state_dict())
+        row = progress(step=(number + 1) * 100, q_mean=5.0 * number, q_bound=100.0, earned_high=40.0)
+        found = []
+        for watch in (one, other) if number >= saved_at else (one,):
+            play(watch.earned, [1.0])
+            found.append(list(watch.check(row, 1.0, 4_000)))
+        assert found[0] == found[-1]
+        warnings += found[0]
+    assert len(warnings) == 3  # overestimated, then diverging, then still rising
+    assert_same_state(one.state_dict(), other.state_dict())
+
+
+def test_run_of_an_older_version_is_watched_from_there_on():
+    watch = Watch(HASTY, 1)
+    watch.load_state_dict({})
+    assert len(check(watch)) == 1
