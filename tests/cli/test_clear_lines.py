@@ -8,12 +8,12 @@ from pathlib import Path
 import gymnasium as gym
 import numpy as np
 import pytest
-from test_cli import one_line
 
 import cdqn
 from cdqn.cli.main import main
 from cdqn.errors import CdqnError, CheckpointError, UnsupportedEnvironmentError
 from helpers import CountingEnv, WalkEnv
+from run_files import one_line
 
 SMALL = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 20, "compile": "off"}
 

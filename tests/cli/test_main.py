@@ -17,6 +17,7 @@ import pytest
 from cdqn.cli.main import main
 from cdqn.presets import PRESETS
 from cdqn.report.runs import read_run
+from run_files import assert_same_end, newest_checkpoint, one_line, without_clock
 
 SMALL = ["--hidden", "16", "16", "--warmup-steps", "200", "--memory-size", "5000", "--evaluation-episodes", "4"]
 SMALL += ["--update-period-steps", "4"]
@@ -40,36 +41,6 @@ def finished_run(tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("cli") / "run"
     assert train(run) == 0
     return run
-
-
-def one_line(capsys) -> str:
-    """What stood on stderr: exactly one line, and no traceback."""
-    text = capsys.readouterr().err.strip()
-    assert text.startswith("cdqn: ")
-    assert "\n" not in text
-    assert "Traceback" not in text
-    return text
-
-
-def without_clock(run: Path) -> list[dict]:
-    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-    for row in rows:
-        row.pop("steps_per_second", None)
-    return rows
-
-
-def newest_checkpoint(run: Path) -> Path:
-    return max((run / "checkpoints").glob("step-*"))
-
-
-def assert_same_end(run: Path, other: Path) -> None:
-    """Two runs ended bit for bit in the same place, and said the same on their way."""
-    mine, theirs = newest_checkpoint(run), newest_checkpoint(other)
-    assert mine.name == theirs.name
-    assert (mine / "arrays.safetensors").read_bytes() == (theirs / "arrays.safetensors").read_bytes()
-    state, other_state = (json.loads((place / "state.json").read_text())["state"] for place in (mine, theirs))
-    assert state["trainer"] == other_state["trainer"]
-    assert without_clock(run) == without_clock(other)
 
 
 # What works
@@ -216,7 +187,6 @@ DIE_WHILE_WRITING = """
 import os, signal, sys
 from cdqn.storage import checkpoint
 from cdqn.cli.main import main
-from cdqn.presets import PRESETS
 
 def write_half_and_die(arrays, file):
     file.write_bytes(b"half of a checkpoint")

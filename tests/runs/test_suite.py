@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 import pytest
 
@@ -105,5 +106,27 @@ def test_smoke_suite_runs_is_continued_and_leaves_table_and_picture(tmp_path, ca
         ("CliffWalking", "rg", "0"),
     ]
     metrics = (folder / "CliffWalking" / "cdqn-seed0" / "metrics.jsonl").read_bytes()
-    assert main([*command, "--seeds", "1"]) == 0
+    shutil.rmtree(folder / "CliffWalking" / "rg-seed0")
+    assert main(["resume", str(folder)]) == 0
     assert (folder / "CliffWalking" / "cdqn-seed0" / "metrics.jsonl").read_bytes() == metrics, "not trained again"
+    assert (folder / "CliffWalking" / "rg-seed0" / "metrics.jsonl").exists(), "what was missing is trained"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda runs: runs.update({"../elsewhere": runs["CartPole/cdqn-seed0"]}), "outside"),
+        (lambda runs: runs["CartPole/cdqn-seed0"].update(env_id="evil:Env-v0"), "no task of the suite"),
+        (lambda runs: runs["CartPole/cdqn-seed0"].update(gamma=7), "damaged"),
+        (lambda runs: runs.update({"CartPole/x": 3}), "damaged"),
+    ],
+)
+def test_damaged_or_foreign_suite_is_refused_before_anything_is_trained(tmp_path, capsys, change, words):
+    folder = tmp_path / "suite"
+    open_suite(folder, "smoke", plan("smoke", seeds=1))
+    content = json.loads((folder / "suite.json").read_text())
+    change(content["runs"])
+    (folder / "suite.json").write_text(json.dumps(content))
+    assert main(["resume", str(folder)]) == 1
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.rglob("config.json"))

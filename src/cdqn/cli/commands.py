@@ -60,23 +60,26 @@ class Train:
 
 @dataclass
 class Resume:
-    """Go on with a run, or a comparison, exactly where its last checkpoint left it."""
+    """Resume a run, a comparison or a suite exactly where its last checkpoint left it."""
 
     run_folder: Positional[Path]
-    """A folder made by `cdqn train`, `cdqn compare` or Agent.save."""
+    """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
     steps: int | None = None
     """Train up to this step instead of the run's own budget."""
     jobs: int | None = None
-    """Processes for a comparison; default: one for each core."""
+    """Processes for a comparison or a suite; default: one for each core."""
     allow_import: AllowImport = ()
     """A module that the run's environment, module:Id, may import; can be given several times."""
 
     def run(self) -> int:
+        from cdqn.runs import suite
         from cdqn.runs.comparison import is_comparison
         from cdqn.runs.runner import resume_run
 
         if is_comparison(self.run_folder):
             return _compare(self.run_folder, self.jobs, self.allow_import)
+        if suite.is_suite(self.run_folder):
+            return _suite(self.run_folder, suite.planned_runs(self.run_folder), self.jobs)
         with ExitStack() as stack:
             outcome = resume_run(
                 self.run_folder,
@@ -452,7 +455,7 @@ def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
     from cdqn.report import suite
     from cdqn.storage.checkpoint import writing
 
-    outcomes = _run_all(folder, plan, jobs, "the same command resumes it")
+    outcomes = _run_all(folder, plan, jobs, f"`cdqn resume {folder}` resumes it")
     if outcomes is None:
         return INTERRUPTED
     runs = suite.read_suite(folder)
@@ -467,7 +470,7 @@ def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
             suite.suite_picture(runs, folder / "suite.png")
         _tell_written(folder, "suite.png", "suite.csv", "evaluations.csv")
     problems = {outcome.name: outcome.problem for outcome in outcomes if not outcome.finished}
-    return _tell_missing(problems, "the same command tries again what is missing")
+    return _tell_missing(problems, f"`cdqn resume {folder}` tries again what is missing")
 
 
 def _run_all(folder: Path, plan: Any, jobs: int | None, resume: str) -> Any:

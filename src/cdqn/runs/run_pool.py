@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from cdqn.agent import Agent
 from cdqn.config import Config
 from cdqn.envs import module_of
+from cdqn.errors import CheckpointError
 from cdqn.runs.process import tune_process
 from cdqn.runs.runner import is_complete, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
@@ -52,6 +53,8 @@ def run_all(
     A run whose process dies is begun again once, from its checkpoint. KeyboardInterrupt after Ctrl-C, SIGTERM or
     SIGHUP, when the runs under way have written their checkpoints.
     """
+    if outside := [name for name in runs if ".." in Path(name).parts or Path(name).is_absolute()]:
+        raise CheckpointError(f"{folder} names a run {outside[0]!r}, which would lie outside of it: it is not ours")
     tasks = {name: (folder / name, planned) for name, planned in runs.items()}
     outcomes: dict[str, RunOutcome] = {}
     tell = on_row or (lambda name, row: None)

@@ -19,7 +19,7 @@ from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
 from cdqn.presets import default_preset, make_config
 from cdqn.runs.run_pool import PlannedRun
 from cdqn.runs.runner import locked
-from cdqn.storage.checkpoint import read_json, write_json, writing
+from cdqn.storage.checkpoint import read_json, require_no_links, write_json, writing
 from cdqn.tasks.suite import TASKS, Task
 
 Scale = Literal["smoke", "laptop"]
@@ -45,6 +45,25 @@ def plan_suite(scale: Scale, tasks: Sequence[str], algorithms: Sequence[str], fi
         for task in chosen
         for algorithm in names
     }
+
+
+def is_suite(folder: Path) -> bool:
+    return (folder / "suite.json").exists()
+
+
+def planned_runs(folder: Path) -> Plan:
+    """The runs of a suite that was begun, by name."""
+    require_no_links(folder)
+    path = folder / "suite.json"
+    try:
+        runs = {name: dict(values) for name, values in read_json(path, "a suite")["runs"].items()}
+        ids = {name: settings.pop("env_id") for name, settings in runs.items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path} is damaged: {error!r}") from error
+    known = {task.env_id for task in TASKS.values()}
+    if foreign := [name for name, env_id in ids.items() if env_id not in known]:
+        raise CheckpointError(f"{path} is damaged: {foreign[0]} is of no task of the suite")
+    return {name: PlannedRun(ids[name], Config.from_json(values, str(path))) for name, values in runs.items()}
 
 
 def open_suite(folder: Path, scale: Scale, plan: Plan) -> None:

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import cdqn
 from cdqn.envs import describe, make_vec
-from cdqn.envs import quartic_oscillator as module
+from cdqn.envs import oscillator as module
 from cdqn.envs.oscillator import QuarticOscillatorEnv, QuarticOscillatorVectorEnv
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
 from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
