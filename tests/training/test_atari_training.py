@@ -217,3 +217,21 @@ def test_frames_of_an_environment_object_are_taken_as_they_are():
     assert agent.config.frame_size is None
     with pytest.raises(ConfigError, match="frame_size: settings of Atari games"):
         cdqn.CDQN(games, frame_size=(50, 50))
+
+
+@pytest.mark.parametrize("seed", [5, 6])  # whose memory holds 27 and 29 rows after the warm-up
+def test_nothing_is_stored_while_a_batch_is_being_drawn(seed, monkeypatch):
+    """Where much is discarded, the memory may hold less than a batch when the first update is due."""
+    changes = {"seed": seed, "warmup_steps": 64, "discard_fraction": 0.5, "update_period_steps": 1}
+    agent = cdqn.CDQN("Breakout", **{**TINY, **changes})
+    trainer = agent.trainer
+    store, pending = trainer.replay.add, []
+
+    def watched(transitions):
+        pending.append(trainer._prefetcher._next is not None)
+        store(transitions)
+
+    monkeypatch.setattr(trainer.replay, "add", watched)
+    agent.learn(88)
+    assert trainer.learner.updates > 0
+    assert not any(pending)

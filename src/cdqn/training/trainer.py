@@ -79,7 +79,7 @@ class Trainer:
         while self.steps < until_step and not self._stop_requested and not should_stop():
             step_before = self.steps
             actions = self.exploration.act(self.actor.greedy, self.collector.observation, self.epsilon(), self._rng)
-            if self._prefetcher is not None and self._updates_due(self.steps + len(actions)) > self.learner.updates:
+            if self._prefetcher is not None and self._will_learn(self.steps + len(actions)):
                 self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
             transitions, episodes, ended = self.collector.step(actions)
             calibrated = self.calibrator.observe(self.steps, transitions, ended)
@@ -166,12 +166,16 @@ class Trainer:
         """How many updates there should have been at a step."""
         return (step - self.config.warmup_steps) // self.config.update_period_steps
 
+    def _will_learn(self, step: int) -> bool:
+        """Whether there is an update to do at a step, and a batch for it in the memory as it is now."""
+        return self._updates_due(step) > self.learner.updates and len(self.replay) >= self.config.batch_size
+
     def _learn(self) -> None:
         """As many updates as are due."""
         config = self.config
-        due = self._updates_due(self.steps)
-        if self.learner.updates >= due or len(self.replay) < config.batch_size:
+        if not self._will_learn(self.steps):
             return
+        due = self._updates_due(self.steps)
         beta = self.beta()
         self.learner.gamma = self.calibrator.gamma
         self.learner.learning_rate = self.learning_rate()
