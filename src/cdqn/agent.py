@@ -25,16 +25,8 @@ from cdqn.config import PREPROCESSING, Algorithm, Config
 from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, module_of, require_kind
 from cdqn.errors import CdqnError, CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
-from cdqn.storage.checkpoint import (
-    State,
-    load_checkpoint,
-    read_json,
-    require_no_links,
-    save_checkpoint,
-    write_json,
-    write_text,
-    writing,
-)
+from cdqn.storage.checkpoint import State, load_checkpoint, save_checkpoint
+from cdqn.storage.files import read_json, require_no_links, write_json, write_text, writing
 from cdqn.training.evaluation import EvaluationResult, evaluate
 from cdqn.training.metrics import Event, Row, row_of
 from cdqn.training.trainer import Trainer

@@ -75,11 +75,16 @@ def test_config_nested_without_end_is_refused(run, capsys):
     assert main(["list", "--runs", "."]) == 0
 
 
-@pytest.mark.parametrize("place", ["", "trainer", "learner", "replay", "collector", "tally", "rng", "metrics_bytes"])
-@pytest.mark.parametrize("value", [None, 3, "x", [], {}])
+EDITED = [
+    (place, value)
+    for place in ("", "trainer", "learner", "replay", "collector", "tally", "rng", "metrics_bytes")
+    for value in (None, 3, "x", [], {})
+    if (place, value) != ("metrics_bytes", 3)  # a number is what it should be
+]
+
+
+@pytest.mark.parametrize(("place", "value"), EDITED)
 def test_state_that_was_edited_with_a_right_checksum_is_refused(place, value, run):
-    if (place, value) == ("metrics_bytes", 3):
-        pytest.skip("a number is what it should be")
     (path,) = run.glob("checkpoints/*/state.json")
     content = json.loads(path.read_text())
     if place == "":

@@ -34,8 +34,8 @@ def test_rows_hold_the_numbers_of_their_runs(comparison_folder):
     cdqn, dqn, rg = table(find_runs(comparison_folder))
     assert [row.algorithm for row in (cdqn, dqn, rg)] == ["cdqn", "dqn", "rg"]
     assert cdqn.runs == cdqn.evaluated_runs == 3
-    assert cdqn.training.evaluation.value == pytest.approx(202.0)  # evaluations 201, 202, 203
-    assert 201 <= cdqn.training.evaluation.low < 202 < cdqn.training.evaluation.high <= 203
+    assert cdqn.evaluation.value == pytest.approx(202.0)  # evaluations 201, 202, 203
+    assert 201 <= cdqn.evaluation.low < 202 < cdqn.evaluation.high <= 203
     assert cdqn.training_return == pytest.approx(110.0)
     assert cdqn.loss == pytest.approx(0.2)  # 0.1, 0.2, 0.3
     assert cdqn.q_over_bound == pytest.approx(0.35)

@@ -268,9 +268,10 @@ def test_run_keeps_the_best_three_and_those_not_settled(whole):
     best = sorted(steps, key=lambda step: (-scores[step], step))[:3]
     on_disk = [int(name.removeprefix("step-").removesuffix(".safetensors")) for name in kept(whole)]
     entries = books_of(whole)["candidates"]
-    assert on_disk == [entry["step"] for entry in entries]
-    assert set(best) <= set(on_disk)
-    assert 3 <= len(on_disk) < 0.6 * len(steps)
+    own = [entry["step"] for entry in entries]
+    assert set(own) <= set(on_disk) <= set(steps), "beside them, those that the checkpoint before refers to"
+    assert set(best) <= set(own)
+    assert 3 <= len(own) < 0.6 * len(steps)
     assert sum(entry["settled"] for entry in entries) == 3
     books = Candidates(whole, 3)
     books.load_state_dict(books_of(whole))

@@ -13,10 +13,12 @@ from cdqn.agent import Agent, load, read_run_config
 from cdqn.cli.main import main
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.protocol import render_protocol, table1
+from cdqn.report.tables import format_number
 from cdqn.runs.candidates import Candidates
 from cdqn.runs.protocol import run_protocol
 from cdqn.runs.runner import locked
-from cdqn.storage.checkpoint import load_checkpoint_values, read_weights, write_json, write_weights
+from cdqn.storage.checkpoint import load_checkpoint_values, read_weights, write_weights
+from cdqn.storage.files import write_json
 
 FLAGS = ["--hidden", "16", "--warmup-steps", "200", "--memory-size", "1000", "--evaluation-episodes", "2"]
 FLAGS += ["--update-period-steps", "4", "--log-period-steps", "100", "--compile", "off"]
@@ -145,8 +147,8 @@ def test_table_shows_each_candidate_and_the_test_of_the_winner(tested):
     lines = {step: next(line for line in text.splitlines() if line.strip().startswith(f"{step:,} ")) for step in rows}
     for step, line in lines.items():
         assert line.count("±") == (2 if step == content["winner_step"] else 1)
-        assert f"{rows[step]['validation']['mean']:.2f}" in line
-    assert f"{content['test']['mean']:.2f}" in lines[content["winner_step"]]
+        assert format_number(rows[step]["validation"]["mean"]) in line
+    assert format_number(content["test"]["mean"]) in lines[content["winner_step"]]
 
 
 def test_json_is_what_is_in_the_file(run, capsys):

@@ -8,6 +8,7 @@ import pytest
 from cdqn.agent import Agent, write_run_config
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, UnsupportedEnvironmentError
+from cdqn.exploration import EpsilonGreedy
 from cdqn.runs.runner import is_complete, new_folder, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step
@@ -73,25 +74,26 @@ def test_training_is_saved_before_the_final_evaluation_and_resume_evaluates(tmp_
 
 
 @pytest.mark.parametrize("period", [None, 200], ids=["final", "periodic"])
-def test_evaluation_is_stopped_between_two_steps_and_done_at_resume(period, tmp_path):
+def test_evaluation_is_stopped_between_two_steps_and_done_at_resume(period, tmp_path, monkeypatch):
     settings = {"evaluation_period_steps": period}
     train_run(agent_of(**settings), tmp_path / "whole")
     stop = Stop()
     agent = agent_of(**settings)
-    act = agent.trainer.actor.act
     evaluated = []
+    greedy = EpsilonGreedy.act
 
-    def stop_while_evaluating(observation, epsilon, rng):
+    def stop_while_evaluating(self, policy, observation, epsilon, rng):
         if rng is not agent.trainer._rng:
             evaluated.append(agent.steps)
             stop.request()
-        return act(observation, epsilon, rng)
+        return greedy(self, policy, observation, epsilon, rng)
 
-    agent.trainer.actor.act = stop_while_evaluating
+    monkeypatch.setattr(EpsilonGreedy, "act", stop_while_evaluating)
     outcome = train_run(agent, tmp_path / "run", stop=stop)
     assert evaluated == [period or 400], "the evaluation went on after the wish to stop"
     assert not outcome.finished
     assert load_checkpoint_values(tmp_path / "run")["evaluation_pending"]
+    monkeypatch.undo()
     assert resume_run(tmp_path / "run").finished
     assert without_clock(tmp_path / "run") == without_clock(tmp_path / "whole")
 

@@ -12,7 +12,8 @@ import torch
 
 from cdqn.errors import CheckpointError
 from cdqn.storage import checkpoint
-from cdqn.storage.checkpoint import load_checkpoint, read_json, save_checkpoint, write_json
+from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
+from cdqn.storage.files import read_json, write_json
 from helpers import assert_same_state, largest_file
 
 PAYLOAD = np.array([0x7FF8DEADBEEF0001, 0xFFF0000000000000, 0x8000000000000000], np.uint64).view(np.float64)

@@ -303,7 +303,7 @@ class Demo:
         from cdqn.cli.console import CountDisplay
         from cdqn.experiments.demo import run_demo
         from cdqn.report.demo import render_demo, write_demo
-        from cdqn.storage.checkpoint import writing
+        from cdqn.storage.files import writing
 
         if self.seeds > MOST_SEEDS:
             raise ConfigError(f"seeds is {self.seeds}: at most {MOST_SEEDS} runs of an algorithm are trained at a time")
@@ -341,7 +341,7 @@ class Reproduce:
         from cdqn.experiments import reproduce
         from cdqn.experiments.request import Request
         from cdqn.report.reproduction import render_claims, write_claims, write_rows
-        from cdqn.storage.checkpoint import writing
+        from cdqn.storage.files import writing
 
         names = list(reproduce.FIGURES) if self.figures == ["all"] else list(dict.fromkeys(self.figures))
         reproduce.check(names)
@@ -412,7 +412,7 @@ def _conclude(run: Path, outcome: Any) -> int:
     """The picture, and what to do next."""
     from cdqn.report.figures import learning_curve
     from cdqn.report.runs import read_run
-    from cdqn.storage.checkpoint import writing
+    from cdqn.storage.files import writing
 
     picture = run / "learning_curve.png"
     with writing(picture):
@@ -453,7 +453,7 @@ def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
     import numpy as np
 
     from cdqn.report import suite
-    from cdqn.storage.checkpoint import writing
+    from cdqn.storage.files import writing
 
     outcomes = _run_all(folder, plan, jobs, f"`cdqn resume {folder}` resumes it")
     if outcomes is None:

@@ -11,7 +11,7 @@ from cdqn.envs import make_vec
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
 from cdqn.exploration import EpsilonGreedy
 from cdqn.integrations.video import write_video
-from cdqn.storage.checkpoint import writing
+from cdqn.storage.files import writing
 
 
 def play(

@@ -223,7 +223,9 @@ def _register(env_id: str) -> None:
     try:
         gym.spec(env_id)  # accepts an id without version
     except gym.error.Error as error:
-        others = [name for name in gym.registry if not _is_of_ale(name)]
+        # MinAtar's games have the names of Atari's: they are near only for who has asked for MinAtar.
+        minatar = env_id.startswith("MinAtar/")
+        others = [n for n in gym.registry if not _is_of_ale(n) and n.startswith("MinAtar/") == minatar]
         near = difflib.get_close_matches(env_id, others, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else _atari_hint(env_id)
         raise UnsupportedEnvironmentError(

@@ -24,7 +24,8 @@ from cdqn.experiments.request import Request
 from cdqn.presets import make_config
 from cdqn.report.reproduction import Reproduction, Row
 from cdqn.report.statistics import Mean, mean_of
-from cdqn.storage.checkpoint import newest_step, read_json, write_json
+from cdqn.storage.checkpoint import newest_step
+from cdqn.storage.files import read_json, write_json
 from cdqn.tasks import controllers
 from cdqn.tasks.oscillator import NUM_ACTIONS
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.palette import ALGORITHMS
-from cdqn.storage.checkpoint import require_no_links
+from cdqn.storage.files import require_no_links
 
 FloatArray = NDArray[np.float64]
 Curve = tuple[FloatArray, FloatArray]

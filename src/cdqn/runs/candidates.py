@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.errors import CheckpointError
-from cdqn.storage.checkpoint import State, write_weights, writing
+from cdqn.storage.checkpoint import State, write_weights
+from cdqn.storage.files import writing
 from cdqn.training.collector import Episode
 
 NEAREST_EPISODES = 40

@@ -14,7 +14,7 @@ from cdqn.config import Config
 from cdqn.errors import CheckpointError
 from cdqn.runs.run_pool import PlannedRun
 from cdqn.runs.runner import new_folder
-from cdqn.storage.checkpoint import read_json, require_no_links, write_json, writing
+from cdqn.storage.files import read_json, require_no_links, write_json, writing
 
 
 def create_comparison(folder: Path, env_id: str, configs: Sequence[Config], preset: str | None = None) -> None:

@@ -20,7 +20,8 @@ from cdqn.envs import EnvLike
 from cdqn.errors import CheckpointError, StoppedError
 from cdqn.runs.candidates import Candidates
 from cdqn.runs.stopping import Stop, stop_on_signal
-from cdqn.storage.checkpoint import has_checkpoint, load_checkpoint_values, newest_step, require_no_links, writing
+from cdqn.storage.checkpoint import has_checkpoint, load_checkpoint_values, newest_step
+from cdqn.storage.files import require_no_links, writing
 from cdqn.training.collector import Episode
 from cdqn.training.evaluation import EvaluationResult
 from cdqn.training.metrics import Progress, Row, Warned, row_of

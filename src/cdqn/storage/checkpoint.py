@@ -12,12 +12,11 @@ checkpoints needs it. A file is kept only if a checkpoint refers to it: what a k
 """
 
 import json
-import os
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
 
 from cdqn.errors import CheckpointError
+from cdqn.storage.files import read_json, sync, write_json, writing
 from cdqn.storage.shared_array import SharedArray
 
 FORMAT = 1
@@ -63,7 +63,7 @@ def save_checkpoint(run: Path, step: int, state: State) -> Path:
             shutil.rmtree(aside, ignore_errors=True)
             place.rename(aside)
         draft.rename(place)
-        _sync(folder)
+        sync(folder)
         before = next((old for old in reversed(_places(run)) if _step(old) < step and old in shared.of_place), None)
         for old in _places(run):
             if old not in (place, before):
@@ -94,54 +94,14 @@ def has_checkpoint(run: Path) -> bool:
     return bool(_places(run))
 
 
-def require_no_links(run: Path) -> None:
-    """A run folder leads nowhere: through a link in a folder from elsewhere we would read, cut or empty its target."""
-    for place, folders, files in os.walk(run):
-        for name in (*folders, *files):
-            path = Path(place) / name
-            if path.is_symlink():
-                raise CheckpointError(
-                    f"{path} is a symbolic link to {os.readlink(path)}: cdqn follows none inside a run folder; "
-                    "replace it by what it points to, or delete it"
-                )
-
-
-@contextmanager
-def writing(place: Path) -> Iterator[None]:
-    """Turn the disk's refusals into one line that says what to do."""
-    try:
-        yield
-    except (OSError, SafetensorError) as error:  # safetensors wraps what the disk said
-        reason = getattr(error, "strerror", None) or error
-        raise CheckpointError(
-            f"cannot write to {place}: {reason}; free some space or choose another --out. "
-            "What was saved before is intact"
-        ) from error
-
-
-def write_json(path: Path, value: Any) -> None:
-    """Write a value as JSON; a reader never sees half a file."""
-    write_text(path, json.dumps(value, indent=1) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write beside, flush to the disk and rename into place."""
-    draft = path.with_name(f".{path.name}.writing")
-    with open(draft, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.rename(path)
-
-
 def write_weights(path: Path, theta: NDArray[np.float32]) -> None:
     """Write the parameters of a network, with a checksum, beside; flush to the disk and rename into place."""
     draft = path.with_name(f".{path.name}.writing")
     save_file({"theta": theta}, draft, {"crc32": str(zlib.crc32(theta.data))})
     _open_like_its_folder(draft)
-    _sync(draft)
+    sync(draft)
     draft.rename(path)
-    _sync(path.parent)
+    sync(path.parent)
 
 
 def read_weights(path: Path) -> NDArray[np.float32]:
@@ -154,16 +114,6 @@ def read_weights(path: Path) -> NDArray[np.float32]:
         raise CheckpointError(f"{path} is damaged and cannot be read: {error}") from error
     _require_checksum(path, wanted, zlib.crc32(theta.data))
     return theta
-
-
-def read_json(path: Path, what: str) -> Any:
-    """A JSON file, or an error in plain words."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise CheckpointError(f"{path} does not exist: {path.parent} is not {what} of cdqn") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path} cannot be read: {error}; the file is damaged or not {what} of cdqn") from error
 
 
 class _SharedFiles:
@@ -194,14 +144,14 @@ class _SharedFiles:
             draft = path.with_name(f".{path.name}.writing")
             save_file({"array": array}, draft)
             _open_like_its_folder(draft)
-            _sync(draft)
+            sync(draft)
             self.checksums[name] = _checksum(draft)
             draft.rename(path)
         return name
 
     def sync(self) -> None:
         if self.folder.exists():
-            _sync(self.folder)
+            sync(self.folder)
 
     def remove_all_but(self, names: Collection[str]) -> None:
         """Remove files that no checkpoint refers to, of this save or of a run that was killed."""
@@ -224,12 +174,12 @@ def _write(draft: Path, state: State, shared: _SharedFiles) -> None:
     file = draft / "arrays.safetensors"
     save_file(arrays, file)
     _open_like_its_folder(file)
-    _sync(file)
+    sync(file)
     checksums: dict[str, Any] = {"arrays": _checksum(file), "state": _text_checksum(plain)}
     if shared.checksums:
         checksums["shared"] = shared.checksums
     write_json(draft / "state.json", {"format": FORMAT, "crc32": checksums, "state": plain})
-    _sync(draft)
+    sync(draft)
 
 
 def _places(run: Path) -> list[Path]:
@@ -347,14 +297,3 @@ def _checksum(file: Path) -> int:
 def _open_like_its_folder(file: Path) -> None:
     """safetensors lets nobody but the owner read; whoever may read the folder, by the umask, may read the file."""
     file.chmod(file.parent.stat().st_mode & 0o666)
-
-
-def _sync(path: Path) -> None:
-    """Wait until the disk has it."""
-    if os.name == "nt" and path.is_dir():
-        return  # Windows opens no folders
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
