@@ -9,7 +9,7 @@ from cdqn.report.statistics import interquartile_mean, stratified_interval
 
 def write_suite(folder, make, returns):
     """`returns`: task → algorithm → one list of evaluations for each seed."""
-    ids = {"CartPole": "CartPole-v1", "Taxi": "Taxi-v3"}
+    ids = {"CartPole": "CartPole-v1", "CliffWalking": "cdqn/CliffWalking-v0"}
     for task, algorithms in returns.items():
         for algorithm, seeds in algorithms.items():
             for seed, values in enumerate(seeds):
@@ -39,7 +39,7 @@ def test_never_reached_is_none_and_shown_as_a_dash(tmp_path, make):
 def test_difference_is_over_the_tasks_that_both_have(tmp_path, make):
     returns = {
         "CartPole": {"cdqn": [[500.0], [500.0]], "dqn": [[22.2], [22.2]]},
-        "Taxi": {"cdqn": [[-200.0], [-200.0]]},
+        "CliffWalking": {"cdqn": [[-200.0], [-200.0]]},
     }
     results = suite.results_of(write_suite(tmp_path, make, returns))
     estimate = suite.difference(results, ("cdqn", "dqn"), lambda score: score.area, np.random.default_rng(0))
@@ -74,9 +74,9 @@ def test_stratified_interval_equals_a_plain_loop():
 def test_picture_has_a_panel_for_each_task_and_one_for_all(tmp_path, make):
     returns = {
         "CartPole": {"cdqn": [[30.0, 500.0], [20.0, 400.0]], "dqn": [[30.0, 300.0], [20.0, 200.0]]},
-        "Taxi": {"cdqn": [[-200.0, 7.0]], "dqn": [[-200.0, -200.0]]},
+        "CliffWalking": {"cdqn": [[-200.0, -13.0]], "dqn": [[-200.0, -200.0]]},
     }
     figure = suite.draw_suite(write_suite(tmp_path, make, returns))
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
-    assert titles == ["CartPole", "Taxi", "all tasks, normalised (IQM)"]
+    assert titles == ["CartPole", "CliffWalking", "all tasks, normalised (IQM)"]
     assert len(figure.axes[0].lines) >= 4, "curves and the reference"

@@ -19,11 +19,11 @@ def plan(scale="laptop", tasks=("CartPole",), algorithms=("cdqn", "dqn"), first_
 
 
 def test_plan_has_each_task_algorithm_and_seed_once_seed_by_seed():
-    names = list(plan(tasks=("CartPole", "Taxi"), first_seed=3))
+    names = list(plan(tasks=("CartPole", "CliffWalking"), first_seed=3))
     assert names == [
         f"{task}/{algorithm}-seed{seed}"
         for seed in (3, 4)
-        for task in ("CartPole", "Taxi")
+        for task in ("CartPole", "CliffWalking")
         for algorithm in ("cdqn", "dqn")
     ]
 
@@ -84,8 +84,8 @@ def test_missing_package_is_named_with_the_line_that_installs_it(tmp_path, monke
 
 
 def test_scores_are_0_for_idle_or_random_play_and_1_for_the_reference():
-    taxi, cartpole = TASKS["Taxi"], TASKS["CartPole"]
-    assert (taxi.normalized(-200), taxi.normalized(-900), taxi.normalized(taxi.reference)) == (0, 0, 1)
+    cliff, cartpole = TASKS["CliffWalking"], TASKS["CartPole"]
+    assert (cliff.normalized(-200), cliff.normalized(-900), cliff.normalized(cliff.reference)) == (0, 0, 1)
     assert (cartpole.normalized(cartpole.random), cartpole.normalized(500)) == (0, 1)
     for task in TASKS.values():
         assert task.random < task.reference

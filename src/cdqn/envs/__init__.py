@@ -39,3 +39,9 @@ gymnasium.register(
 gymnasium.register(
     "cdqn/CliffWalking-v0", "gymnasium.envs.toy_text.cliffwalking:CliffWalkingEnv", max_episode_steps=200
 )
+gymnasium.register(
+    "cdqn/FrozenLake8x8-v0",
+    "gymnasium.envs.toy_text.frozen_lake:FrozenLakeEnv",
+    kwargs={"map_name": "8x8", "is_slippery": False},
+    max_episode_steps=200,
+)

@@ -42,11 +42,11 @@ TASKS: dict[str, Task] = {
         Task("MountainCar", "MountainCar-v0", 60_000, -200.0, -110.0, _SOLVED),
         Task("LunarLander", "LunarLander-v3", 100_000, -175.0, 200.0, _SOLVED, "box2d"),
         Task("CliffWalking", "cdqn/CliffWalking-v0", 20_000, -2050.0, -13.0, _OPTIMUM, idle=-200.0),
-        Task("Taxi", "Taxi-v3", 60_000, -764.0, 7.9, _OPTIMUM, idle=-200.0),
-        Task("Asterix", "MinAtar/Asterix-v1", 50_000, 0.5, 2.0, _OWN, "minatar"),
-        Task("Breakout", "MinAtar/Breakout-v1", 50_000, 0.4, 8.0, _OWN, "minatar"),
-        Task("Freeway", "MinAtar/Freeway-v1", 50_000, 0.3, 40.0, _OWN, "minatar"),
-        Task("Seaquest", "MinAtar/Seaquest-v1", 50_000, 0.1, 2.0, _OWN, "minatar"),
-        Task("SpaceInvaders", "MinAtar/SpaceInvaders-v1", 50_000, 4.1, 30.0, _OWN, "minatar"),
+        Task("FrozenLake", "cdqn/FrozenLake8x8-v0", 30_000, 0.0, 1.0, _OPTIMUM),
+        Task("Asterix", "MinAtar/Asterix-v1", 30_000, 0.5, 2.0, _OWN, "minatar"),
+        Task("Breakout", "MinAtar/Breakout-v1", 30_000, 0.4, 8.0, _OWN, "minatar"),
+        Task("Freeway", "MinAtar/Freeway-v1", 30_000, 0.3, 30.0, _OWN, "minatar"),
+        Task("Seaquest", "MinAtar/Seaquest-v1", 30_000, 0.1, 1.0, _OWN, "minatar"),
+        Task("SpaceInvaders", "MinAtar/SpaceInvaders-v1", 30_000, 4.1, 25.0, _OWN, "minatar"),
     )
 }
