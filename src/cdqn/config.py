@@ -85,7 +85,7 @@ class Config:
     update_period_steps: int = 1
     """Agent steps per update: 1 where environments are cheap; 4 in the paper."""
     target_period_updates: int | None = None
-    """Updates between two copies to the target network: 100 unless set. RG has no target network."""
+    """Updates between two copies to the target network: few for C-DQN, many for DQN; RG has no target network."""
     target_copy: Literal["previous", "exact"] | None = None
     """What is copied: the parameters before the update at hand, as in the paper, or those after it."""
     warmup_steps: int = 1_000
