@@ -420,3 +420,18 @@ def test_state_of_a_trainer_does_not_change_while_it_goes_on():
     frozen = copy.deepcopy(state)
     agent.learn(100)
     assert_same_state(state, frozen)
+
+
+def test_divergence_is_a_python_warning_that_names_step_and_remedy():
+    settings = {"hidden": (8,), "warmup_steps": 60, "batch_size": 8, "log_period_steps": 20, "compile": "off"}
+    agent = cdqn.DQN(WalkEnv(), seed=0, **settings).learn(100)
+    agent.trainer.learner.theta.mul_(20)  # Q far beyond r_max/(1−γ)
+    agent.trainer.learner.target.mul_(20)
+    with pytest.warns(UserWarning, match=r"step 1\d\d: training is diverging: .* algorithm cdqn"):
+        agent.learn(60)
+
+
+@pytest.mark.parametrize(("agent_class", "settings"), [(Agent, {}), (cdqn.CDQN, {"algorithm": "dqn"})])
+def test_algorithm_is_chosen_by_the_class_and_by_nothing_else(agent_class, settings):
+    with pytest.raises(ConfigError, match=r"cdqn\.CDQN, cdqn\.DQN, cdqn\.ResidualGradient"):
+        agent_class("CartPole-v1", **settings)

@@ -28,7 +28,7 @@ from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, load_checkpoint, save_checkpoint
 from cdqn.storage.files import read_json, require_no_links, write_json, write_text, writing
 from cdqn.training.evaluation import EvaluationResult, evaluate
-from cdqn.training.metrics import Event, Row, row_of
+from cdqn.training.metrics import Event, Row, Warned, row_of
 from cdqn.training.trainer import Trainer
 
 
@@ -43,6 +43,9 @@ class Agent:
     algorithm: ClassVar[Algorithm]
 
     def __init__(self, env: EnvLike, *, preset: str | None = None, **settings: Any) -> None:
+        if "algorithm" in settings or not hasattr(self, "algorithm"):
+            names = ", ".join(f"cdqn.{agent.__name__}" for agent in AGENTS.values())
+            raise ConfigError(f"the class says which algorithm: use one of {names}, without the setting algorithm")
         preset = preset or default_preset(kind_of(env))
         if not isinstance(env, str):  # a preset's frames are for games that are made by name
             settings = dict.fromkeys(PREPROCESSING) | settings
@@ -94,7 +97,10 @@ class Agent:
         mine.copy_(torch.from_numpy(theta))
 
     def learn(self, steps: int, callback: Callable[[Event], None] | None = None) -> Self:
-        """Train for `steps` more steps; `callback` sees each event. Rows of metrics gather in `history`."""
+        """Train for `steps` more steps; `callback` sees each event. Rows of metrics gather in `history`.
+
+        What the run warns of, divergence above all, is a Python warning.
+        """
         if steps < 1:
             raise ConfigError(f"learn was asked for {steps} steps: it must be at least 1")
         if self.steps + steps <= self.config.warmup_steps:
@@ -105,6 +111,8 @@ class Agent:
             )
         for event in self.trainer.run(self.steps + steps):
             self.history.append(row_of(event))
+            if isinstance(event, Warned):
+                warnings.warn(f"step {event.step:,}: {event.message}", stacklevel=2)
             if callback:
                 callback(event)
         return self
