@@ -435,3 +435,11 @@ def test_divergence_is_a_python_warning_that_names_step_and_remedy():
 def test_algorithm_is_chosen_by_the_class_and_by_nothing_else(agent_class, settings):
     with pytest.raises(ConfigError, match=r"cdqn\.CDQN, cdqn\.DQN, cdqn\.ResidualGradient"):
         agent_class("CartPole-v1", **settings)
+
+
+def test_returns_longer_than_every_episode_are_warned_of_because_nothing_is_stored():
+    settings = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 20, "compile": "off"}
+    agent = cdqn.CDQN(CountingEnv(lengths=(3,)), n_step=4, **settings)
+    with pytest.warns(UserWarning, match=r"nothing has been learned by step 80: .* n_step 4"):
+        agent.learn(100)
+    assert len(agent.trainer.replay) == 0

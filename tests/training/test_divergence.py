@@ -358,3 +358,16 @@ def test_run_of_an_older_version_is_watched_from_there_on():
     watch = Watch(HASTY, 1)
     watch.load_state_dict({})
     assert len(check(watch)) == 1
+
+
+def test_run_that_cannot_learn_says_so_once_and_names_what_may_be_at_fault():
+    watch = Watch(Config(n_step=12, warmup_steps=100, batch_size=32), 1)
+    said = [[w.message for w in watch.check(progress(step=step, update=0), 1.0, 1000)] for step in (100, 199, 200, 300)]
+    assert [len(messages) for messages in said] == [0, 0, 1, 0]
+    for word in ("step 200", "batch_size 32", "n_step 12", "discard_fraction 0"):
+        assert word in said[2][0]
+    other = Watch(Config(n_step=12, warmup_steps=100, batch_size=32), 1)
+    other.load_state_dict(watch.state_dict())
+    assert not list(other.check(progress(step=400, update=0), 1.0, 1000))
+    learning = Watch(Config(n_step=12, warmup_steps=100, batch_size=32), 1)
+    assert not list(learning.check(progress(step=300, update=3), 1.0, 1000))

@@ -203,6 +203,15 @@ def hasty_advice(config: Config) -> str:
     )
 
 
+def idle_advice(config: Config, step: int) -> str:
+    """For a run whose memory does not fill: nearly all of what it plays is discarded, or cut off before n steps."""
+    return (
+        f"nothing has been learned by step {step:,}: the memory still holds less than batch_size {config.batch_size} "
+        f"transitions; n_step {config.n_step} may be as long as the episodes, which are cut off before it, or "
+        f"discard_fraction {config.discard_fraction:g} too large: lower them"
+    )
+
+
 def slow_advice(config: Config) -> str | None:
     """Which setting to change, for a run in the slow mode; None for DQN, which has no such mode."""
     if config.algorithm == "dqn":
@@ -233,6 +242,7 @@ class Watch:
         self._overestimation = OverestimationWatch()
         self._slow_mode = SlowModeWatch()
         self._begun = False
+        self._idle_told = False
 
     def observe(self, transitions: Transitions, ended: NDArray[np.bool_], gamma: float | None) -> None:
         """Take in what was collected in one step."""
@@ -251,6 +261,9 @@ class Watch:
         ):
             if message:
                 yield Warned(progress.step, f"{message}; {advice}")
+        if not self._idle_told and progress.update == 0 and progress.step >= 2 * self.config.warmup_steps:
+            self._idle_told = True
+            yield Warned(progress.step, idle_advice(self.config, progress.step))
         slow = slow_advice(self.config)
         if slow and (message := self._slow_mode.check(progress, budget_steps)):
             yield Warned(progress.step, f"{message}: {slow}")
@@ -267,6 +280,7 @@ class Watch:
             "distance_beyond": self._overestimation.distance,
             "q_points": np.array(self._slow_mode.points),
             "begun": self._begun,
+            "idle_told": self._idle_told,
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -278,3 +292,4 @@ class Watch:
         self._overestimation.distance = float(state["distance_beyond"])
         self._slow_mode.points = np.asarray(state["q_points"]).tolist()
         self._begun = bool(state["begun"])
+        self._idle_told = bool(state["idle_told"])
