@@ -302,8 +302,9 @@ def test_non_finite_number_stops_the_run_and_keeps_the_last_checkpoint(env, word
     for word in [*words, "environment", "step 25"]:
         assert word in text
     assert newest_checkpoint(here / "run").name == "step-000002000"
-    evaluate = ["evaluate", "run", "--episodes", "1", "--allow-import", "cli_envs"]
-    assert main(evaluate) in (0, 1)  # the checkpoint loads
+    for kind in (cli_envs.NaNReward, cli_envs.InfiniteObservation):
+        kind.steps_made = 0
+    assert main(["evaluate", "run", "--episodes", "1", "--allow-import", "cli_envs"]) == 0, "the checkpoint loads"
     assert read_run(here / "run").curve("loss")[0][-1] == 2400
 
 
