@@ -4,7 +4,7 @@ agent = cdqn.CDQN("CartPole-v1", seed=0)
 agent.learn(50_000)
 print(agent.evaluate(episodes=20))
 agent.save("runs/a")
-agent = cdqn.load("runs/a")        # goes on exactly where it stopped
+agent = cdqn.load("runs/a")        # resumes exactly where it stopped
 """
 
 import copy
@@ -173,7 +173,7 @@ class Agent:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write a run folder from which `load` goes on exactly here. An older save of this agent is replaced."""
+        """Write a run folder from which `load` resumes exactly here. An older save of this agent is replaced."""
         run = Path(path)
         with writing(run):
             taken = run.exists() and any(run.iterdir())

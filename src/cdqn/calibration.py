@@ -365,7 +365,7 @@ def _checked_episode(index: int, rewards: ArrayLike) -> Floats:
     if bad.size:
         raise ConfigError(
             f"episode {index} has the reward {rewards_T[bad[0]]} at step {bad[0]}: rewards must be finite numbers "
-            f"up to {limits.max:.2g}; mend the environment or the data"
+            f"up to {limits.max:.2g}; fix the environment or the data"
         )
     rewards_T[magnitude_T < limits.tiny] = 0
     return rewards_T

@@ -2,7 +2,7 @@
 
 Units are in the names: a *step* is one decision of the agent, an *update* one step of the optimizer.
 `None` means "not set": `resolved()` fills it in where it acts, and leaves it None where it cannot act,
-so that a setting without effect is an error and not a silent wish.
+so that a setting without effect is an error and is not silently ignored.
 """
 
 import dataclasses
@@ -35,7 +35,7 @@ class Config:
     steps: int = 50_000
     """Budget in agent steps; the schedules of ε, β and the step size run over it."""
     gamma: float | None = None
-    """Discount factor γ: 0.99 unless set, or found automatically (horizon_multiplier)."""
+    """Discount factor γ. Default: 0.99, or found automatically with horizon_multiplier."""
     horizon_multiplier: float | None = None
     """c̃_γ: find γ, and a mean and scale of Q to normalise with, from the rewards of the warm-up (App. E.3)."""
     n_step: int = 1
@@ -48,16 +48,16 @@ class Config:
     reward_clip: bool = False
     """Learn from rewards clipped to [−1, 1]; returns are reported in raw scores all the same."""
     frame_size: tuple[int, int] | None = None
-    """Atari: height and width of a frame, 105×80 unless set: the screen downscaled by 2."""
+    """Atari: height and width of a frame. Default: 105×80, the screen downscaled by 2."""
     sticky_actions: float | None = None
-    """Atari: chance that the emulator repeats the last action. 0 unless set (0.25 for names ending in -v5)."""
+    """Atari: chance that the emulator repeats the last action. Default: 0 (0.25 for names ending in -v5)."""
     time_limit_steps: int | None = None
-    """Atari: steps after which a game is cut off. 20 000 unless set."""
+    """Atari: steps after which a game is cut off. Default: 20 000."""
 
     hidden: tuple[int, ...] = (128, 128)
     """Widths of the hidden layers; the last one is that of each dueling stream."""
     channels: tuple[int, int, int] | None = None
-    """Atari: channels of the three convolutions, 32, 64, 64 unless set."""
+    """Atari: channels of the three convolutions. Default: 32, 64, 64."""
     dueling: bool = True
     """Dueling head: Q = V + A − mean A."""
 
@@ -75,7 +75,7 @@ class Config:
     learning_rate_decay: float = 0.1
     """Step size at the end of the budget, as a share of the first, approached linearly; 1 in the paper."""
     learning_rate_drops: tuple[tuple[float, float], ...] = ()
-    """Pairs of a share of the budget and the factor of the step size from there on; none unless set (App. B.1)."""
+    """Pairs of a share of the budget and the factor of the step size from there on (App. B.1). Default: none."""
     adam_epsilon: float = 1e-5
     """ε_a of Adam: bounds the step where gradients vanish."""
     batch_size: int = 32
@@ -100,19 +100,19 @@ class Config:
     discard_fraction: float = 0.0
     """Share of transitions that are never stored: 0.5 in Fig. 5."""
     alpha: float | None = None
-    """Exponent α of the priorities: 0.6 unless set."""
+    """Exponent α of the priorities. Default: 0.6."""
     beta_start: float | None = None
-    """Exponent β of the importance weights at the first step; 1 at the last. 0.4 unless set."""
+    """Exponent β of the importance weights at the first step; 1 at the last. Default: 0.4."""
     priority_scheme: Literal["floor", "original"] | None = None
     """Priorities bounded from below by their mean (App. E.2), or as in Schaul et al. (Fig. 14)."""
     priority_epsilon: float | None = None
-    """ε_p, added to |δ|: 1e-10 unless set, when the floor makes it irrelevant."""
+    """ε_p, added to |δ|. Default: 1e-10, which the floor makes irrelevant."""
     floor_divisor: float | None = None
-    """c̃_p: no priority falls below the mean over c̃_p, no weight exceeds 2c̃_p. 10 unless set."""
+    """c̃_p: no priority falls below the mean over c̃_p, no weight exceeds 2c̃_p. Default: 10."""
     initial_priority: float | None = None
-    """Priority of transitions collected before the first update, α applied: 100 unless set."""
+    """Priority of transitions collected before the first update; α is not applied to it. Default: 100."""
     raise_predecessor: bool | None = None
-    """A large |δ| lifts the priority of the transition before it as well. On unless set."""
+    """A large |δ| raises the priority of the transition before it as well. Default: on."""
 
     exploration: ExplorationName = "epsilon"
     """Random actions of one step each, or "epsilon-z": each held for a random time (Dabney et al. 2021)."""
@@ -198,7 +198,7 @@ class Config:
             )
 
     def _check_idle(self) -> None:
-        """A setting that cannot act is an error (and not a silent wish)."""
+        """A setting that cannot act is an error, and is not silently ignored."""
         if self.algorithm == "rg":
             for name in ("double_q", "target_period_updates", "target_copy"):
                 if getattr(self, name):

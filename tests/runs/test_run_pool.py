@@ -57,7 +57,7 @@ def test_what_ends_one_run_leaves_the_others_alone(tmp_path, monkeypatch):
             warnings.setdefault(name, []).append(row["message"])
     assert len(warnings["line/always-dies"]) == 2, "it was not tried a second time, or not warned of"
     assert "signal 9" in warnings["dies-once"][0]
-    assert "goes on from its checkpoint" in warnings["dies-once"][0]
+    assert "resumes from its checkpoint" in warnings["dies-once"][0]
     steps = [row["step"] for name, row in rows if name == "dies-once" and row["kind"] == "progress"]
     assert 700 in steps
     assert 100 not in steps[steps.index(700) :], "it began anew instead of going on from its checkpoint"

@@ -37,7 +37,7 @@ class Train:
     preset: str | None = None
     """A named set of settings (`cdqn list`); flags go before it. Default: that of the environment's kind."""
     until: int | None = None
-    """Stop at this step of the budget, as if interrupted there; `cdqn resume` goes on."""
+    """Stop at this step of the budget, as if interrupted there; `cdqn resume` continues."""
     out: Path | None = None
     """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
     config: ConfigFlags = field(default_factory=Config)
@@ -321,7 +321,7 @@ class Demo:
 
 @dataclass
 class Reproduce:
-    """Do figures of the paper again: data, pictures, and a verdict on what the paper says of them."""
+    """Reproduce figures of the paper: data, pictures, and a verdict on each of its claims."""
 
     figures: Positional[list[str]]
     """Which ones: fig1 fig2 fig3 fig8 fig9 controllers conditioning, or all."""
@@ -420,7 +420,7 @@ def _conclude(run: Path, outcome: Any) -> int:
     say(console, f"run folder: {run}")
     say(console, f"learning curve: {picture}")
     if not outcome.finished:
-        say(console, f"stopped at step {outcome.steps:,}: `cdqn resume {run}` goes on from there")
+        say(console, f"stopped at step {outcome.steps:,}: `cdqn resume {run}` continues from there")
         return INTERRUPTED
     return 0
 

@@ -1,6 +1,6 @@
 """The command line: finds the command, parses its flags, and turns errors into one line and an exit code.
 
-Errors that a user can mend are one line on stderr and exit code 1; a wrong command line is exit code 2;
+Errors that a user can fix are one line on stderr and exit code 1; a wrong command line is exit code 2;
 an interrupted run is exit code 130.
 """
 

@@ -157,7 +157,9 @@ class Candidates:
             ]
             self._saved = {self.path(candidate.step) for candidate in self._candidates}
         except (LookupError, TypeError, ValueError) as error:
-            raise CheckpointError(f"the books of {self._folder} in the checkpoint are damaged: {error!r}") from error
+            raise CheckpointError(
+                f"the candidates in the checkpoint of {self._folder} are damaged: {error!r}"
+            ) from error
 
 
 def _played(pairs: list[Any]) -> list[Played]:

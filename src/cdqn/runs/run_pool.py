@@ -67,7 +67,7 @@ def run_all(
                 outcomes[name] = RunOutcome(name, value, None)
             else:
                 again = kind == "died" and name not in outcomes
-                advice = "; it goes on from its checkpoint" if again else ""
+                advice = "; it resumes from its checkpoint" if again else ""
                 outcomes[name] = RunOutcome(name, False, value)
                 tell(name, Warned(newest_step(folder / name), value + advice).row())
         if stop.requested():

@@ -142,7 +142,7 @@ def _require_new(folder: Path) -> None:
         taken = folder.exists() and (not folder.is_dir() or any(not _is_debris(path) for path in folder.iterdir()))
     if taken:
         raise CheckpointError(
-            f"{folder} exists already: `cdqn resume {folder}` goes on with it, another --out starts anew"
+            f"{folder} exists already: `cdqn resume {folder}` continues it, another --out starts a new run"
         )
 
 

@@ -54,7 +54,7 @@ class Collected(NamedTuple):
 
 
 class Collector:
-    """Steps a vector environment, and keeps the books of its episodes."""
+    """Steps a vector environment, and keeps track of its episodes."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, seed: int, reward_clip: bool = False) -> None:
         self.env = env
@@ -155,7 +155,7 @@ class Collector:
         return state
 
     def load_state_dict(self, state: dict[str, Any]) -> str | None:
-        """Take over the books and bring the environment back; if it cannot be brought back, say why."""
+        """Take over the bookkeeping and bring the environment back; if it cannot be brought back, say why."""
         self.steps = int(state["steps"])
         self._episode_index[:] = state["episode_index"]
         if state["resumption"] != self.resumption:
@@ -196,7 +196,7 @@ class Collector:
         self._resetting[:] = False
         self._any_resetting = False
         self.observation = self._begin()
-        return f"{reason}; the run goes on with new episodes, and is not bit for bit the uninterrupted one"
+        return f"{reason}; the run continues with new episodes, and is not bit for bit the uninterrupted one"
 
     def _replay(self, actions: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[Any]:
         """Play the open episodes again, each from its own seed."""
@@ -266,7 +266,7 @@ class Collector:
     def _blame(self, what: str, env: int, value: Any) -> str:
         return (
             f"environment {env} returned the {what} {value} at step {self.steps + 1}: it must be finite; "
-            "mend the environment, then resume from the last checkpoint"
+            "fix the environment, then resume from the last checkpoint"
         )
 
 
