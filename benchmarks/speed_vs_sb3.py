@@ -73,6 +73,7 @@ def main() -> None:
     rows = []
     for width in arguments.widths:
         plain = {"double_q": False, "dueling": False, "replay": "uniform"}
+        plain |= {"n_step": 1, "exploration": "epsilon", "normalize_rewards": False}
         runs = {
             "stable-baselines3 DQN, 4 environments": peer(4, width),
             "stable-baselines3 DQN, 1 environment": peer(1, width),
