@@ -10,11 +10,20 @@ A terminal state ends the sum early: there is nothing to bootstrap from. A trunc
 n−1 transitions: they are not stored, though their rewards are part of the sums before them.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from cdqn.replay.transitions import Array, Transitions
+
+
+class _Held(NamedTuple):
+    """What must be remembered of a transition until its return is complete: for each stream, its last n of them."""
+
+    observation: Array
+    action: Array
+    reward: Array
+    first: Array
 
 
 class MultiStep:
@@ -22,64 +31,95 @@ class MultiStep:
 
     def __init__(self, steps: int, discount: float) -> None:
         self._steps = steps
-        self._discount = discount
-        self._open: dict[int, list[Transitions]] = {}
+        self._discount_N = discount ** np.arange(steps)
+        self._ring: _Held | None = None
+        self._count = np.zeros(0, np.int64)
+        """Of each stream: transitions held back."""
+        self._next = np.zeros(0, np.int64)
+        """Of each stream: where the next one is written."""
 
     def extend(self, transitions: Transitions) -> Transitions:
         """Take in the transitions of one step; give those that are now complete, oldest first in each stream."""
-        if self._steps == 1:
+        if self._steps == 1 or not len(transitions.action):
             return transitions
-        complete = [row for i in range(len(transitions.action)) for row in self._enter(_row(transitions, i))]
-        return _stacked(complete, like=transitions)
+        if (np.diff(transitions.stream) <= 0).any():  # several of one stream: one after the other
+            rows = [Transitions(*(column[i : i + 1] for column in transitions)) for i in range(len(transitions.action))]
+            return _concatenated([self.extend(row) for row in rows])
+        self._enter(_Held(*(getattr(transitions, name) for name in _Held._fields)), transitions.stream)
+        if transitions.terminated.any():
+            return self._ended(transitions)
+        full = self._count[transitions.stream] == self._steps
+        return self._joined(transitions, full, self._next[transitions.stream[full]], self._steps)
 
     def state_dict(self) -> dict[str, Array]:
-        """The transitions held back, field by field; streams one after another, in an order that has no history."""
-        rows = [row for _, held in sorted(self._open.items()) for row in held]
-        if not rows:
+        """The transitions held back, field by field; streams one after another, oldest first."""
+        if self._ring is None or not self._count.any():
             return {}
-        return dict(zip(Transitions._fields, _stacked(rows, like=rows[0]), strict=True))
+        stream = np.repeat(np.arange(len(self._count)), self._count)
+        age = np.concatenate([np.arange(count, 0, -1) for count in self._count])
+        place = (self._next[stream] - age) % self._steps
+        return {"stream": stream, **{name: ring[stream, place] for name, ring in self._ring._asdict().items()}}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on exactly where `state_dict` was taken."""
-        self._open = {}
+        """Resume exactly where `state_dict` was taken."""
+        self._ring = None
+        self._count, self._next = np.zeros(0, np.int64), np.zeros(0, np.int64)
         if not state:
             return
-        saved = Transitions(**{name: np.asarray(state[name]) for name in Transitions._fields})
-        for i in range(len(saved.action)):
-            row = _row(saved, i)
-            self._open.setdefault(int(row.stream), []).append(row)
+        rows = [np.asarray(state[name]) for name in _Held._fields]
+        for i, stream in enumerate(np.asarray(state["stream"])):
+            self._enter(_Held(*(column[i : i + 1] for column in rows)), np.array([stream]), begins=False)
 
-    def _enter(self, row: Transitions) -> list[Transitions]:
-        """The transitions that this one completes."""
-        held = self._open.setdefault(int(row.stream), [])
-        if row.first:  # what is still held was cut off
-            held.clear()
-        held.append(row)
-        if row.terminated:
-            complete = [self._joined(held[i:]) for i in range(len(held))]
-            held.clear()
-            return complete
-        if len(held) < self._steps:
-            return []
-        complete = [self._joined(held)]
-        held.pop(0)
-        return complete
+    def _enter(self, rows: _Held, stream: Array, begins: bool = True) -> None:
+        """Write one row of each of these streams; a first one forgets what is still held: it was cut off."""
+        self._reserve(rows, int(stream.max()) + 1)
+        assert self._ring is not None
+        if begins:
+            self._count[stream[rows.first]] = 0
+        place = self._next[stream]
+        for ring, column in zip(self._ring, rows, strict=True):
+            ring[stream, place] = column
+        self._next[stream] = (place + 1) % self._steps
+        self._count[stream] += 1
 
-    def _joined(self, rows: list[Transitions]) -> Transitions:
-        """One transition from the first state of these to the last."""
-        rewards = np.array([row.reward for row in rows], np.float64)
-        total = np.asarray(rewards @ self._discount ** np.arange(len(rows)), np.float32)
-        last = rows[-1]
-        return rows[0]._replace(reward=total, next_observation=last.next_observation, terminated=last.terminated)
+    def _reserve(self, like: _Held, streams: int) -> None:
+        """Room for that many streams."""
+        missing = streams - len(self._count)
+        if missing <= 0:
+            return
+        more = _Held(*(np.zeros((missing, self._steps, *column.shape[1:]), column.dtype) for column in like))
+        ring = self._ring
+        self._ring = more if ring is None else _Held(*map(np.concatenate, zip(ring, more, strict=True)))
+        self._count, self._next = (np.pad(column, (0, missing)) for column in (self._count, self._next))
+
+    def _joined(self, now: Transitions, chosen: Array, oldest: Array, length: int) -> Transitions:
+        """For the chosen rows of this step: one transition from the state `length` steps back to the one after it."""
+        assert self._ring is not None
+        stream = now.stream[chosen]
+        places = (oldest[:, None] + np.arange(length)) % self._steps
+        total = self._ring.reward[stream[:, None], places].astype(np.float64) @ self._discount_N[:length]
+        self._count[stream] = length - 1
+        return Transitions(
+            observation=self._ring.observation[stream, oldest],
+            action=self._ring.action[stream, oldest],
+            reward=total.astype(now.reward.dtype),
+            next_observation=now.next_observation[chosen],
+            terminated=now.terminated[chosen],
+            stream=stream,
+            first=self._ring.first[stream, oldest],
+        )
+
+    def _ended(self, now: Transitions) -> Transitions:
+        """As `extend`, where an episode has terminated: all that its stream holds is complete."""
+        parts = []
+        for i, stream in enumerate(now.stream.tolist()):
+            count = int(self._count[stream])
+            lengths = range(count, 0, -1) if now.terminated[i] else range(count, self._steps - 1, -1)
+            for length in lengths:
+                oldest = np.array([(self._next[stream] - length) % self._steps])
+                parts.append(self._joined(now, np.array([i]), oldest, length))
+        return _concatenated(parts)
 
 
-def _row(transitions: Transitions, i: int) -> Transitions:
-    """Row i, each field without the first axis."""
-    return Transitions(*(column[i] for column in transitions))
-
-
-def _stacked(rows: list[Transitions], like: Transitions) -> Transitions:
-    """Rows as columns again, none of them included."""
-    if not rows:
-        return Transitions(*(column[:0] for column in like))
-    return Transitions(*(np.stack(column) for column in zip(*rows, strict=True)))
+def _concatenated(parts: list[Transitions]) -> Transitions:
+    return Transitions(*map(np.concatenate, zip(*parts, strict=True)))
