@@ -148,10 +148,10 @@ class Compare:
 
 @dataclass
 class Suite:
-    """Train each algorithm, with its own default settings, on a dozen well-known tasks; a table and a picture."""
+    """Train each algorithm, with its own default settings, on eleven well-known tasks; a table and a picture."""
 
     scale: Literal["smoke", "laptop"] = "laptop"
-    """smoke: does it run (2 minutes); laptop: about 50 000 steps a task (hours on two cores)."""
+    """smoke: does it run (about a minute a seed); laptop: about 50 000 steps a task (hours on two cores)."""
     algorithms: str = ",".join(ALGORITHMS)
     """Which ones, separated by commas."""
     tasks: str | None = None
