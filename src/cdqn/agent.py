@@ -319,7 +319,7 @@ class Restored:
         self.notice = notice
         """Why open episodes were given up, if they were."""
         self.candidates = candidates
-        """The books of `cdqn.runs.candidates`, where candidates are kept."""
+        """The state of `cdqn.runs.candidates`, where candidates are kept."""
         self.evaluation_pending = evaluation_pending
         """Whether an evaluation at this step was due, and has not been done."""
         self.damage = damage

@@ -130,3 +130,10 @@ def test_damaged_or_foreign_suite_is_refused_before_anything_is_trained(tmp_path
     assert main(["resume", str(folder)]) == 1
     assert words in capsys.readouterr().err
     assert not list(tmp_path.rglob("config.json"))
+
+
+def test_damaged_list_of_runs_is_refused_by_the_suite_itself_too(tmp_path):
+    open_suite(tmp_path / "suite", "smoke", plan("smoke", seeds=1))
+    (tmp_path / "suite" / "suite.json").write_text('{"scale": "smoke", "runs": {"CartPole/cdqn-seed0": 3}}')
+    with pytest.raises(CheckpointError, match="damaged"):
+        open_suite(tmp_path / "suite", "smoke", plan("smoke", seeds=1))

@@ -103,8 +103,7 @@ def _parse(arguments: list[str]) -> Any:
 def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:
     """The settings that the command line names, with the values that the parser found: the rest are defaults."""
     named = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments}
-    values = {name: getattr(config, name) for name in vars(config)}
-    return {name: value for name, value in values.items() if name in named or f"no_{name}" in named}
+    return {name: value for name, value in vars(config).items() if name in named or f"no_{name}" in named}
 
 
 def _parse_with_preset(name: str, arguments: Sequence[str], preset: str | None) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.report.authors import authors_curves
-from cdqn.report.figures import save
+from cdqn.report.figures import figure_of, save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 from cdqn.tabular import EQUAL, FiniteMDP, optimal_q
@@ -33,7 +33,7 @@ _MOVES: Arrows = {UP: (0, 1), DOWN: (0, -1), RIGHT: (1, 0), LEFT: (-1, 0)}
 
 def draw_fig1(reproduction: Reproduction, path: str | Path) -> None:
     """The task at the left; for each width the curves over steps, and the distance to Q* over the MSBE."""
-    figure = _figure(12.0, 6.4)
+    figure = figure_of(12.0, 6.4)
     grid = figure.add_gridspec(2, 3, width_ratios=(0.95, 1.25, 1.0))
     _draw_cliff(figure.add_subplot(grid[:, 0]))
     for row, (width, discount, right) in enumerate(((10, 0.9, 5e5), (20, 0.95, 7e6))):
@@ -75,7 +75,7 @@ def draw_fig1(reproduction: Reproduction, path: str | Path) -> None:
 
 def draw_fig2(reproduction: Reproduction, path: str | Path) -> None:
     """The MSBE over steps for three γ, and beside it what the paper says of them: the learning time against 1/(1−γ)."""
-    figure = _figure(11.0, 4.8)
+    figure = figure_of(11.0, 4.8)
     curves, times = figure.subplots(1, 2, width_ratios=(1.25, 1))
     authors = authors_curves("fig2_gamma_dependence")
     entries: list[tuple[str, dict[str, Any]]] = []
@@ -100,7 +100,7 @@ def draw_fig2(reproduction: Reproduction, path: str | Path) -> None:
 
 def draw_fig3(reproduction: Reproduction, path: str | Path) -> None:
     """The task at the left; at the right the greedy return above, the least Q below."""
-    figure = _figure(11.0, 6.0)
+    figure = figure_of(11.0, 6.0)
     grid = figure.add_gridspec(2, 2, width_ratios=(0.8, 1.2))
     _draw_one_way(figure.add_subplot(grid[:, 0]))
     upper = figure.add_subplot(grid[0, 1])
@@ -130,7 +130,7 @@ def draw_fig3(reproduction: Reproduction, path: str | Path) -> None:
 
 def draw_conditioning(reproduction: Reproduction, path: str | Path) -> None:
     """κ against the length of a trajectory, and for cycles against the horizon 1/(1−γ)."""
-    figure = _figure(11.0, 4.8)
+    figure = figure_of(11.0, 4.8)
     left, right = figure.subplots(1, 2)
     colours = dict(zip(("trajectory with the added term", "trajectory"), ("#0072B2", "#D55E00"), strict=True))
     labels = {"trajectory with the added term": "with $Q(s_0,a_0)^2$ added", "trajectory": "as it is (Eq. 6)"}
@@ -261,12 +261,6 @@ def _draw_arrows(axes: Axes, column: int, row: int, actions: Iterable[int], move
         dx, dy = moves[action]
         look = {"arrowstyle": "-|>", "color": "#c22f2f", "lw": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 7}
         axes.annotate("", (column + 0.5 + 0.38 * dx, row + 0.5 + 0.38 * dy), (column + 0.5, row + 0.5), arrowprops=look)
-
-
-def _figure(width: float, height: float) -> Figure:
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=(width, height), layout="constrained")
 
 
 def _set_log(axes: Axes, x: tuple[float, float] | None = None, y: tuple[float, float] | None = None) -> None:

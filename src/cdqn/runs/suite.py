@@ -29,6 +29,8 @@ EPISODES = 10
 """Episodes of each."""
 
 Plan = dict[str, PlannedRun]
+Runs = dict[str, dict[str, Any]]
+"""Environment and settings of each run, as they stand in suite.json."""
 
 
 def plan_suite(scale: Scale, tasks: Sequence[str], algorithms: Sequence[str], first_seed: int, seeds: int) -> Plan:
@@ -55,24 +57,28 @@ def planned_runs(folder: Path) -> Plan:
     """The runs of a suite that was begun, by name."""
     require_no_links(folder)
     path = folder / "suite.json"
-    try:
-        runs = {name: dict(values) for name, values in read_json(path, "a suite")["runs"].items()}
-        ids = {name: settings.pop("env_id") for name, settings in runs.items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path} is damaged: {error!r}") from error
+    _, runs = _read(path)
     known = {task.env_id for task in TASKS.values()}
-    if foreign := [name for name, env_id in ids.items() if env_id not in known]:
-        raise CheckpointError(f"{path} is damaged: {foreign[0]} is of no task of the suite")
-    return {name: PlannedRun(ids[name], Config.from_json(values, str(path))) for name, values in runs.items()}
+    plan = {}
+    for name, settings in runs.items():
+        env_id = settings.pop("env_id", None)
+        if env_id not in known:
+            raise CheckpointError(f"{path} is damaged: {name} is of no task of the suite")
+        plan[name] = PlannedRun(env_id, Config.from_json(settings, str(path)))
+    return plan
 
 
 def open_suite(folder: Path, scale: Scale, plan: Plan) -> None:
     """Make the folder and write down its runs, or check that they continue what is there."""
     _check_environments(plan)
     path = folder / "suite.json"
-    runs: dict[str, Any] = {name: {"env_id": run.env_id, **run.config.to_json()} for name, run in plan.items()}
+    runs = {name: {"env_id": run.env_id, **run.config.to_json()} for name, run in plan.items()}
     if path.exists():
-        runs = _begun(path, scale) | _unchanged(path, runs)
+        begun_scale, begun = _read(path)
+        if begun_scale != scale:
+            raise ConfigError(f"{folder} was begun with --scale {begun_scale}, not {scale}: choose another --out")
+        _require_unchanged(folder, begun, runs)
+        runs = begun | runs
     elif folder.exists() and any(folder.iterdir()):
         raise CheckpointError(f"{folder} exists and is no suite: choose another --out")
     with writing(folder):
@@ -126,26 +132,21 @@ def _check_environments(plan: Plan) -> None:
             ) from error
 
 
-def _begun(path: Path, scale: Scale) -> dict[str, Any]:
+def _read(path: Path) -> tuple[str, Runs]:
+    """The scale and the runs of a suite.json."""
     content = read_json(path, "a suite")
     try:
-        begun_scale, runs = content["scale"], dict(content["runs"])
-    except (KeyError, TypeError, ValueError) as error:
+        return content["scale"], {name: dict(settings) for name, settings in content["runs"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{path} is damaged: {error!r}") from error
-    if begun_scale != scale:
-        raise ConfigError(f"{path.parent} was begun with --scale {begun_scale}, not {scale}: choose another --out")
-    return runs
 
 
-def _unchanged(path: Path, runs: dict[str, Any]) -> dict[str, Any]:
-    """`runs`, after making sure that those in the file have the same settings."""
-    begun = read_json(path, "a suite")["runs"]
-    for name in runs.keys() & begun.keys():
-        for setting in runs[name].keys() | begun[name].keys():
-            there, asked = begun[name].get(setting), runs[name].get(setting)
-            if there != asked:
+def _require_unchanged(folder: Path, begun: Runs, asked: Runs) -> None:
+    """What has been begun and is asked for again must have the same settings."""
+    for name in begun.keys() & asked.keys():
+        for setting in begun[name].keys() | asked[name].keys():
+            there, wanted = begun[name].get(setting), asked[name].get(setting)
+            if there != wanted:
                 raise ConfigError(
-                    f"{path.parent} holds {name} with {setting} {there!r}, and {asked!r} is asked for: "
-                    "choose another --out"
+                    f"{folder} holds {name} with {setting} {there!r}, and {wanted!r} is asked for: choose another --out"
                 )
-    return runs
