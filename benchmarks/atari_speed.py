@@ -95,7 +95,7 @@ def same_work() -> cdqn.Agent:
         learning_rate=1e-4,
         learning_rate_decay=1.0,
     )
-    for network in (agent.trainer.learner.network, agent.trainer.learner.target_network):
+    for network in (agent.trainer.learner.networks["q"], agent.trainer.learner.target_networks["q"]):
         network.KERNELS = DuelingCNN.KERNELS
     DuelingCNN.KERNELS = padded
     return agent

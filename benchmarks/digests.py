@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 import cdqn
-from cdqn.config import ALGORITHMS, Config
+from cdqn.algorithms import ALGORITHMS
+from cdqn.config import Config
 
 SMALL = {"warmup_steps": 200, "memory_size": 2_000, "log_period_steps": 100, "seed": 3}
 TASKS = {

@@ -14,12 +14,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from cdqn.algorithms import Network, TensorBatch
 from cdqn.config import Config
 from cdqn.envs import describe, make_vec
 from cdqn.nn.networks import MLP
 from cdqn.replay import Batch
 from cdqn.training.collector import Collector
-from cdqn.training.learner import Learner, Tensors
+from cdqn.training.learner import Learner
 
 COLUMNS = (
     "target_copy",
@@ -67,18 +68,18 @@ def make_learner(target_copy: str, period: int, learning_rate: float, seed: int)
         gradient_clip_norm=float("inf"),
         compile="off",
     )
-    return Learner(network, config)
+    return Learner({"q": Network(network)}, config)
 
 
-def mean_loss(learner: Learner, batch: Tensors) -> float:
+def mean_loss(learner: Learner, batch: TensorBatch) -> float:
     with torch.no_grad():
-        return learner.assess(batch).terms.loss.mean().item()
+        return learner.assess(batch).loss.mean().item()
 
 
 def measure(target_copy: str, seed: int, copies: int, period: int, learning_rate: float, size: int) -> dict:
     """Train through `copies` copies and compare the loss right before with that right after each."""
     batch = cartpole_data(size, seed)
-    tensors = Tensors(*(torch.from_numpy(array) for array in batch[:6]))
+    tensors = TensorBatch(*(torch.from_numpy(array) for array in batch[:6]))
     learner = make_learner(target_copy, period, learning_rate, seed)
     before_copying = make_learner(target_copy, period, learning_rate, seed)  # θ of now with θ̃ of before
     first_loss = mean_loss(learner, tensors)

@@ -12,7 +12,8 @@ from typing import get_args
 import numpy as np
 import torch
 
-from cdqn.config import ALGORITHMS, LABELS, Config
+from cdqn.algorithms import ALGORITHMS, Network
+from cdqn.config import Config
 from cdqn.nn.networks import make_network
 from cdqn.replay import Batch
 from cdqn.training.learner import Backend, Learner
@@ -75,7 +76,9 @@ def main() -> None:
             times: dict[str, float] = {}
             for backend in get_args(Backend):
                 torch.manual_seed(0)
-                learner = Learner(make_network((OBSERVATION,), ACTIONS, hidden), Config(algorithm=algorithm))
+                learner = Learner(
+                    {"q": Network(make_network((OBSERVATION,), ACTIONS, hidden))}, Config(algorithm=algorithm)
+                )
                 learner.backend = backend
                 for _ in range(20):
                     learner.update(batch)
@@ -83,7 +86,7 @@ def main() -> None:
             times["products"] = products(hidden, algorithm)
             name = "×".join(map(str, hidden))
             numbers = "".join(f"{value:>10.0f}" for value in times.values())
-            print(f"{name:<12}{LABELS[algorithm]:<10}{numbers}")
+            print(f"{name:<12}{ALGORITHMS[algorithm].label:<10}{numbers}")
             rows += [(name, algorithm, quantity, round(value, 1)) for quantity, value in times.items()]
     RESULTS.parent.mkdir(exist_ok=True)
     with open(RESULTS, "w", newline="", encoding="utf-8") as file:

@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 
 from cdqn import losses
-from cdqn.config import ALGORITHMS, LABELS, Algorithm
+from cdqn.algorithms import ALGORITHMS
 from cdqn.experiments.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 from cdqn.experiments.wet_chicken import GROUP_REPEATS, Setting, generator, make_data
 
@@ -31,7 +31,7 @@ REPEATS, SETTING = 10, Setting()
 WIDTHS = (1, *SETTING.hidden, 3)
 
 
-def products_of(algorithm: Algorithm) -> float:
+def products_of(algorithm: str) -> float:
     """Floating-point operations of an epoch of 10 repeats, if no row is left out: a pass forward is one, back two."""
     passes = {"dqn": 1 + 2 + 1, "rg": 2 + 4, "cdqn": 2 + 4 + 1}[algorithm]
     forward = 2 * sum(a * b for a, b in itertools.pairwise(WIDTHS))
@@ -44,7 +44,7 @@ def cpu_seconds(function: Callable[[], object]) -> float:
     return time.process_time() - begin
 
 
-def ours(algorithm: Algorithm, data: Data) -> Callable[[], None]:
+def ours(algorithm: str, data: Data) -> Callable[[], None]:
     """An epoch over `data` of one group of repeats."""
     network = StackedMLP([draw_parameters(generator(0, 1, repeat), WIDTHS) for repeat in range(GROUP_REPEATS)])
     learner = FittedQ(algorithm, network, data, SETTING.gamma, SETTING.batch_size)
@@ -52,7 +52,7 @@ def ours(algorithm: Algorithm, data: Data) -> Callable[[], None]:
     return lambda: learner.epoch(order, SETTING.learning_rate)
 
 
-def plain(algorithm: Algorithm, data: Data) -> Callable[[], None]:
+def plain(algorithm: str, data: Data) -> Callable[[], None]:
     """The same epoch of one repeat, as one would write it: a module, autograd, torch.optim.Adam."""
     layers: list[nn.Module] = []
     for fan_in, fan_out in itertools.pairwise(WIDTHS):
@@ -109,7 +109,9 @@ def main() -> None:
                 best[number] = min(best[number], cpu_seconds(run) * groups * epoch_per_piece)
             peak = max(peak, 2 * 1024**3 / cpu_seconds(lambda: square @ square) / 1e9)
         rate = products_of(algorithm) / best[0] / 1e9
-        print(f"{LABELS[algorithm]:<42}{best[0]:>12.2f}{best[1]:>10.2f}{best[1] / best[0]:>8.1f}{rate:>10.1f}")
+        print(
+            f"{ALGORITHMS[algorithm].label:<42}{best[0]:>12.2f}{best[1]:>10.2f}{best[1] / best[0]:>8.1f}{rate:>10.1f}"
+        )
         rows.append((algorithm, f"{best[0]:.3f}", f"{best[1]:.3f}", f"{rate:.1f}"))
     total = sum(float(row[1]) for row in rows)
     print(f"products 1024×1024: {peak:.1f} GFLOP/s")

@@ -164,7 +164,6 @@ def progress(**values):
         "episodes": 3,
         "return_mean": 10.0,
         "loss": 0.5,
-        "dqn_share": 0.7,
         "q_mean": 5.0,
         "q_bound": 100.0,
         "earned_low": -10.0,
@@ -173,6 +172,7 @@ def progress(**values):
         "epsilon": 0.1,
         "beta": 0.5,
         "steps_per_second": 1000.0,
+        "statistics": {"dqn_share": 0.7},
     }
     return Progress(**(settled | values))
 

@@ -292,7 +292,7 @@ def test_evaluation_of_an_agent_on_a_vector_environment_asks_for_one():
 def test_predict_is_the_greedy_action_of_one_or_many_counted_from_the_spaces_start():
     agent = agent_of(env=CountingEnv(first_action=5))
     observations = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-    best = agent.trainer.learner.network(torch.from_numpy(observations)).argmax(1).numpy() + 5
+    best = agent.trainer.learner.networks["q"](torch.from_numpy(observations)).argmax(1).numpy() + 5
     assert agent.predict(observations).tolist() == best.tolist()
     single = agent.predict(observations[2])
     assert (type(single), single) == (int, best[2])

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import cdqn
-from cdqn.config import ALGORITHMS, Config
+from cdqn.algorithms import ALGORITHMS
+from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import make_config
 

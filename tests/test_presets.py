@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 import cdqn
-from cdqn.config import ALGORITHMS, Config
+from cdqn.algorithms import ALGORITHMS
+from cdqn.config import Config
 from cdqn.envs import default_preprocessing
 from cdqn.errors import ConfigError
 from cdqn.presets import PRESETS, default_preset, get_preset, make_config, without_idle

@@ -21,12 +21,15 @@ from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 import cdqn
-from cdqn.config import PREPROCESSING, Algorithm, Config
+from cdqn import algorithms
+from cdqn.algorithms import Algorithm
+from cdqn.config import PREPROCESSING, Config, code_names
 from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, module_of, require_kind
 from cdqn.errors import CdqnError, CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, load_checkpoint, save_checkpoint
 from cdqn.storage.files import read_json, require_no_links, write_json, write_text, writing
+from cdqn.storage.named_code import import_allowed, import_named, is_code_name, name_of
 from cdqn.training.evaluation import EvaluationResult, evaluate
 from cdqn.training.metrics import Event, Row, Warned, row_of
 from cdqn.training.trainer import Trainer
@@ -40,23 +43,33 @@ class Agent:
     ε and β is `steps` where it is given, else the length of the first `learn`.
     """
 
-    algorithm: ClassVar[Algorithm]
+    algorithm: ClassVar[str]
 
-    def __init__(self, env: EnvLike, *, preset: str | None = None, **settings: Any) -> None:
-        if "algorithm" in settings or not hasattr(self, "algorithm"):
+    def __init__(
+        self,
+        env: EnvLike,
+        *,
+        algorithm: str | type[Algorithm] | None = None,
+        preset: str | None = None,
+        **settings: Any,
+    ) -> None:
+        if (algorithm is None) != hasattr(self, "algorithm"):
             names = ", ".join(f"cdqn.{agent.__name__}" for agent in AGENTS.values())
-            raise ConfigError(f"the class says which algorithm: use one of {names}, without the setting algorithm")
+            raise ConfigError(
+                f"which algorithm? Use one of {names}, without the setting algorithm, or cdqn.Agent(env, algorithm=...)"
+            )
+        chosen = _named_algorithm(self.algorithm if algorithm is None else algorithm)
         preset = preset or default_preset(kind_of(env))
         if not isinstance(env, str):  # a preset's frames are for games that are made by name
             settings = dict.fromkeys(PREPROCESSING) | settings
-        self._prepare(env, make_config(self.algorithm, preset, **settings), preset)
+        self._prepare(env, make_config(chosen, preset, **settings), preset)
         if "steps" in settings:
             self.trainer.settle_budget(self.config.steps)
 
     @classmethod
     def from_config(cls, env: EnvLike, config: Config, preset: str | None = None) -> "Agent":
         """The agent that a configuration describes."""
-        agent_class = AGENTS[config.algorithm]
+        agent_class = AGENTS.get(config.algorithm, Agent)
         agent = agent_class.__new__(agent_class)
         agent._prepare(env, config, preset)
         agent.trainer.settle_budget(config.steps)
@@ -217,24 +230,30 @@ class Agent:
 
 
 class CDQN(Agent):
-    """The convergent deep Q network (Eq. 12): the larger of DQN's loss and the Bellman residual."""
-
-    algorithm = "cdqn"
+    __doc__ = algorithms.CDQN.__doc__
+    algorithm = algorithms.CDQN.name
 
 
 class DQN(Agent):
-    """The deep Q network (Eq. 10), with double Q-learning, dueling and prioritized replay."""
-
-    algorithm = "dqn"
+    __doc__ = algorithms.DQN.__doc__
+    algorithm = algorithms.DQN.name
 
 
 class ResidualGradient(Agent):
-    """The residual gradient (Eq. 5): the Bellman residual alone; no target network."""
+    __doc__ = algorithms.RG.__doc__
+    algorithm = algorithms.RG.name
 
-    algorithm = "rg"
+
+AGENTS: dict[str, type[Agent]] = {agent.algorithm: agent for agent in (CDQN, DQN, ResidualGradient)}
 
 
-AGENTS: dict[Algorithm, type[Agent]] = {"cdqn": CDQN, "dqn": DQN, "rg": ResidualGradient}
+def _named_algorithm(algorithm: str | type[Algorithm]) -> str:
+    """The name of an algorithm: a class becomes known by its own, and what is typed as module:Class is imported."""
+    if not isinstance(algorithm, str):
+        return algorithm.name if algorithm in algorithms.ALGORITHMS.values() else name_of(algorithm)
+    if is_code_name(algorithm):
+        import_named(algorithm)
+    return algorithm
 
 
 def load(path: str | Path, env: EnvLike | None = None, allow_import: str | Iterable[str] = ()) -> Agent:
@@ -273,7 +292,7 @@ def load_run(run: Path, env: EnvLike | None = None, allow_import: str | Iterable
 
 def new_agent_of(run: Path, env: EnvLike | None = None, allow_import: str | Iterable[str] = ()) -> Agent:
     """The agent of a run folder as it was before its first step."""
-    env_id, config = read_run_config(run)
+    env_id, config = read_run_config(run, allow_import)
     if env is None:
         if env_id is None:
             raise CheckpointError(f"{run} was trained on an environment object: pass it, cdqn.load(path, env=...)")
@@ -333,8 +352,8 @@ def write_run_config(run: Path, agent: Agent) -> None:
     write_json(run / "config.json", content)
 
 
-def read_run_config(run: Path) -> tuple[str | None, Config]:
-    """The environment's id and the settings of a run folder."""
+def read_run_config(run: Path, allow_import: str | Iterable[str] = ()) -> tuple[str | None, Config]:
+    """The environment's id and the settings of a run folder. What they name is imported only if it is allowed."""
     require_no_links(run)
     path = run / "config.json"
     content = read_json(path, "a run folder")
@@ -345,4 +364,5 @@ def read_run_config(run: Path) -> tuple[str | None, Config]:
         raise CheckpointError(f"{path} is not the configuration of a cdqn run") from error
     if not (env_id is None or isinstance(env_id, str)):
         raise CheckpointError(f"{path} is damaged: env_id is {env_id!r}, not the name of an environment")
+    import_allowed(run, code_names(settings), allow_import)
     return env_id, Config.from_json(settings, str(path))

@@ -10,26 +10,28 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 
+from cdqn.algorithms import Algorithm, find_algorithm
+from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.exploration import ExplorationName
+from cdqn.exploration import EXPLORATIONS
+from cdqn.storage.named_code import is_code_name, name_of
 
-Algorithm = Literal["cdqn", "dqn", "rg"]
-ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
 """What acts on the Atari environment itself."""
-LABELS: dict[str, str] = {"cdqn": "C-DQN", "dqn": "DQN", "rg": "RG"}
+PIECES = ("algorithm", "network", "replay", "exploration")
+"""What can be code of the user's, module:Name; in Python the class or function itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
     """Settings of a run. Defaults are for vector observations (classic control) on a CPU."""
 
-    algorithm: Algorithm = "cdqn"
-    """C-DQN (the convergent one), DQN, or RG, the residual gradient. They differ in the loss alone."""
+    algorithm: str = "cdqn"
+    """cdqn (the convergent one), dqn, rg (the residual gradient), or module:Class for one of your own."""
     seed: int = 0
     """Seed of everything random: weights, exploration, replay, environments."""
     steps: int = 50_000
@@ -60,6 +62,8 @@ class Config:
     """Atari: channels of the three convolutions. Default: 32, 64, 64."""
     dueling: bool = True
     """Dueling head: Q = V + A − mean A."""
+    network: str | None = None
+    """Your own: module:function, from the environment's spec to an nn.Module. Default: by the kind of observation."""
 
     initial_weights: Literal["he", "pytorch"] = "he"
     """By He et al. with gain √2 (App. E.1), or PyTorch's own, √6 times smaller: Q begins nearly flat (App. B.1)."""
@@ -91,8 +95,8 @@ class Config:
     warmup_steps: int = 1_000
     """Steps with random actions before the first update."""
 
-    replay: Literal["prioritized", "uniform"] = "prioritized"
-    """How transitions are sampled."""
+    replay: str = "prioritized"
+    """How transitions are sampled: prioritized, uniform, or module:Class for a memory of your own."""
     memory_size: int = 100_000
     """Transitions kept."""
     eviction: Literal["fifo", "random"] = "fifo"
@@ -114,8 +118,9 @@ class Config:
     raise_predecessor: bool | None = None
     """A large |δ| raises the priority of the transition before it as well. Default: on."""
 
-    exploration: ExplorationName = "epsilon"
-    """Random actions of one step each, or "epsilon-z": each held for a random time (Dabney et al. 2021)."""
+    exploration: str = "epsilon"
+    """epsilon: random actions of one step each; epsilon-z: each held for a random time (Dabney et al. 2021); or
+    module:Class for your own."""
     epsilon_middle: float = 0.1
     """ε at the end of its exponential fall."""
     epsilon_final: float = 0.01
@@ -150,7 +155,8 @@ class Config:
                 raise ConfigError(f"{name} is {value!r}: it must be {wanted}")
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, str) and value in allowed):
+            own = name in PIECES and isinstance(value, str) and is_code_name(value)
+            if value is not None and not own and not (isinstance(value, str) and value in allowed):
                 raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool | None):
@@ -162,6 +168,8 @@ class Config:
             good = all(type(n) is int and 1 <= n <= MOST_UNITS for n in sizes)
             if not sizes or len(sizes) != (count or len(sizes)) or not good:
                 raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} from 1 to {MOST_UNITS}")
+        if self.network is not None and not (isinstance(self.network, str) and is_code_name(self.network)):
+            raise ConfigError(f"network is {self.network!r}: it must be module:function, or the function itself")
         for check_together in (self._check_drops, self._check_idle, self._check_sizes):
             check_together()
 
@@ -177,6 +185,8 @@ class Config:
             value = getattr(self, name)
             if isinstance(value, np.generic):
                 object.__setattr__(self, name, value.item())
+            elif name in PIECES and callable(value):
+                object.__setattr__(self, name, name_of(value))
         for name, _, _ in _SIZES:
             sizes = getattr(self, name)
             if sizes is not None or name == "hidden":
@@ -199,15 +209,12 @@ class Config:
 
     def _check_idle(self) -> None:
         """A setting that cannot act is an error, and is not silently ignored."""
-        if self.algorithm == "rg":
-            for name in ("double_q", "target_period_updates", "target_copy"):
-                if getattr(self, name):
-                    raise ConfigError(f"rg has no target network: drop {name}")
-        if self.algorithm == "cdqn" and self.target_copy == "exact" and self.target_period_updates == 1:
-            raise ConfigError(
-                "an exact copy after every update makes both terms of C-DQN's loss equal, and C-DQN becomes DQN: "
-                "raise target_period_updates above 1, or use target_copy previous"
-            )
+        algorithm = self.algorithm_class
+        for name in idle_settings(algorithm):
+            if getattr(self, name):
+                reason = "has no target network" if name in TARGET_SETTINGS else f"does not use {name}"
+                raise ConfigError(f"{self.algorithm} {reason}: drop {name}")
+        algorithm.check(self)
         if self.replay == "uniform":
             for name in _PRIORITIZED_DEFAULTS:
                 if getattr(self, name) is not None:
@@ -270,13 +277,23 @@ class Config:
     def resolved(self) -> Self:
         """A copy in which each setting that acts has its value."""
         fill: dict[str, Any] = {} if self.horizon_multiplier else {"gamma": 0.99}
-        if self.algorithm != "rg":
+        if self.algorithm_class.has_target:
             fill |= _TARGET_DEFAULTS
         if self.replay == "prioritized":
             fill |= _PRIORITIZED_DEFAULTS
             if self.priority_scheme == "original":
                 del fill["floor_divisor"]
         return self.filled(fill)
+
+    @property
+    def algorithm_class(self) -> type[Algorithm]:
+        """The algorithm itself."""
+        return find_algorithm(self.algorithm)
+
+    @property
+    def own_code(self) -> list[str]:
+        """What the user's own code is named by, module:Name."""
+        return code_names(dataclasses.asdict(self))
 
     @property
     def preprocessing(self) -> dict[str, Any]:
@@ -303,6 +320,17 @@ class Config:
             return cls(**values)
         except (ConfigError, TypeError) as error:
             raise CheckpointError(f"{source} is damaged: {error}") from error
+
+
+def code_names(settings: Mapping[str, Any]) -> list[str]:
+    """What settings name of the user's own code, module:Name."""
+    values = [settings.get(name) for name in PIECES]
+    return [value for value in values if isinstance(value, str) and is_code_name(value)]
+
+
+def idle_settings(algorithm: type[Algorithm]) -> tuple[str, ...]:
+    """Settings that do not act on an algorithm."""
+    return algorithm.idle_settings + (() if algorithm.has_target else TARGET_SETTINGS)
 
 
 _TARGET_DEFAULTS: dict[str, Any] = {
@@ -374,14 +402,13 @@ _SIZES: tuple[tuple[str, int | None, str], ...] = (
 )
 _FLAGS = ("dueling", "value_transform", "normalize_rewards", "reward_clip", "double_q", "raise_predecessor")
 _CHOICES = {
-    "algorithm": ALGORITHMS,
     "initial_weights": ("he", "pytorch"),
     "loss": ("huber", "mse"),
     "target_copy": ("previous", "exact"),
     "replay": ("prioritized", "uniform"),
     "eviction": ("fifo", "random"),
     "priority_scheme": ("floor", "original"),
-    "exploration": get_args(ExplorationName),
+    "exploration": tuple(EXPLORATIONS),
     "device": ("auto", "cpu", "cuda"),
     "compile": ("auto", "on", "off"),
 }

@@ -6,16 +6,16 @@ the methods of `Exploration`.
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdqn.storage.named_code import named
+
 Observations = NDArray[Any]
 Actions = NDArray[np.int64]
 Greedy = Callable[[Observations], Actions]
-ExplorationName = Literal["epsilon", "epsilon-z"]
-
 
 ZETA_2 = math.pi**2 / 6
 """Σ n⁻²"""
@@ -37,7 +37,7 @@ class Exploration(Protocol):
 class EpsilonGreedy:
     """With probability ε a uniformly random action, else the greedy one, for each row by itself."""
 
-    def __init__(self, num_actions: int) -> None:
+    def __init__(self, num_actions: int, num_envs: int = 1) -> None:
         self.num_actions = num_actions
 
     def act(self, greedy: Greedy, observation: Observations, epsilon: float, rng: np.random.Generator) -> Actions:
@@ -96,6 +96,11 @@ class EpsilonZGreedy:
         self._held[:] = state["held"]
 
 
-def make_exploration(name: ExplorationName, num_actions: int, num_envs: int) -> Exploration:
-    """The exploration of this name."""
-    return EpsilonZGreedy(num_actions, num_envs) if name == "epsilon-z" else EpsilonGreedy(num_actions)
+EXPLORATIONS: dict[str, Callable[[int, int], Exploration]] = {"epsilon": EpsilonGreedy, "epsilon-z": EpsilonZGreedy}
+"""By name; each is made from the numbers of actions and of environments."""
+
+
+def make_exploration(name: str, num_actions: int, num_envs: int) -> Exploration:
+    """The exploration of this name, ours or module:Class."""
+    make = EXPLORATIONS[name] if name in EXPLORATIONS else named(name)
+    return make(num_actions, num_envs)

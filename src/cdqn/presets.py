@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdqn.config import ALGORITHMS, Algorithm, Config
+from cdqn.algorithms import ALGORITHMS, find_algorithm
+from cdqn.config import Config, idle_settings
 from cdqn.envs import Kind
 from cdqn.errors import ConfigError
 
@@ -27,14 +28,17 @@ class Preset:
     """Settings in which the algorithms differ, before those they share."""
     games: tuple[str, ...] = ()
     """What the paper ran with it; empty where the preset is not of the paper."""
-    algorithms: tuple[Algorithm, ...] = ALGORITHMS
+    algorithms: tuple[str, ...] = tuple(ALGORITHMS)
     """What the paper ran with it; the preset works for the others as well."""
     seeds: int = 1
     """Runs of each algorithm on each game."""
 
     def settings_of(self, algorithm: str) -> dict[str, Any]:
-        """What the preset says for one algorithm, less what cannot act in it."""
-        return without_idle(algorithm, {**self.settings, **self.per_algorithm.get(algorithm, {})})
+        """What the preset says for one algorithm, less what cannot act in it; a variant begins with its parent's."""
+        settings = dict(self.settings)
+        for parent in reversed(find_algorithm(algorithm).__mro__):
+            settings |= self.per_algorithm.get(vars(parent).get("name", ""), {})
+        return without_idle(algorithm, settings)
 
 
 _ATARI: dict[str, Any] = {
@@ -319,5 +323,5 @@ def get_preset(name: str) -> Preset:
 
 def without_idle(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings shared by several algorithms, less those that cannot act in this one."""
-    idle = {"target_period_updates", "target_copy", "double_q"} if algorithm == "rg" else set()
+    idle = idle_settings(find_algorithm(algorithm))
     return {name: value for name, value in settings.items() if name not in idle}

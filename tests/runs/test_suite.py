@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
+from cdqn.algorithms import ALGORITHMS
 from cdqn.cli.main import main
-from cdqn.config import ALGORITHMS
 from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
 from cdqn.presets import make_config
 from cdqn.runs.suite import EVALUATIONS, open_suite, plan_suite

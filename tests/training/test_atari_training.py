@@ -8,6 +8,7 @@ import numpy as np
 import psutil
 import pytest
 import torch
+from cdqn.training.memory import memory_estimate, readable_bytes
 
 import cdqn
 from cdqn.cli.main import main
@@ -15,7 +16,6 @@ from cdqn.envs import make_vec
 from cdqn.errors import ConfigError
 from cdqn.replay import Prefetcher, PrioritizedReplay
 from cdqn.replay.frames import FrameStore
-from cdqn.training.memory import memory_estimate, readable_bytes
 from cdqn.training.metrics import Calibrated
 
 TINY = {

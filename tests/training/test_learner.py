@@ -13,10 +13,11 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
+from cdqn.algorithms import Network, TensorBatch
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
 from cdqn.nn.networks import MLP, MinAtarCNN
-from cdqn.training.learner import Learner, Tensors
+from cdqn.training.learner import Learner
 from helpers import assert_same_state, random_batch
 
 ALGORITHMS = ("cdqn", "dqn", "rg")
@@ -28,7 +29,7 @@ def make_learner(algorithm="cdqn", seed=0, network=None, **settings):
             torch.manual_seed(seed)
             network = MLP(4, 2, (16, 16))
     settings = {"compile": "off", "learning_rate": 1e-3} | settings
-    return Learner(network, Config(algorithm=algorithm, **settings))
+    return Learner({"q": Network(network)}, Config(algorithm=algorithm, **settings))
 
 
 def train(learner, updates, seed=0, **batch):
@@ -37,7 +38,7 @@ def train(learner, updates, seed=0, **batch):
 
 
 def tensors(batch):
-    return Tensors(*(torch.from_numpy(array) for array in batch[:6]))
+    return TensorBatch(*(torch.from_numpy(array) for array in batch[:6]))
 
 
 def test_three_algorithms_start_from_the_same_parameters():
@@ -50,7 +51,7 @@ def test_target_starts_as_a_copy_that_is_not_the_same_memory():
     learner = make_learner()
     assert torch.equal(learner.theta, learner.target)
     assert learner.theta.data_ptr() != learner.target.data_ptr()
-    for mine, frozen in zip(learner.network.parameters(), learner.target_network.parameters(), strict=True):
+    for mine, frozen in zip(learner.networks["q"].parameters(), learner.target_networks["q"].parameters(), strict=True):
         assert torch.equal(mine, frozen)
 
 
@@ -58,10 +59,10 @@ def test_networks_read_the_flat_vectors():
     learner = make_learner()
     observation = torch.ones(1, 4)
     learner.theta.zero_()
-    assert torch.count_nonzero(learner.network(observation)) == 0
-    assert torch.count_nonzero(learner.target_network(observation)) > 0
+    assert torch.count_nonzero(learner.networks["q"](observation)) == 0
+    assert torch.count_nonzero(learner.target_networks["q"](observation)) > 0
     learner.target.zero_()
-    assert torch.count_nonzero(learner.target_network(observation)) == 0
+    assert torch.count_nonzero(learner.target_networks["q"](observation)) == 0
 
 
 @pytest.mark.parametrize("algorithm", ["cdqn", "dqn"])
@@ -113,8 +114,8 @@ def test_over_n_steps_the_next_value_is_discounted_n_times(algorithm):
     batch = tensors(random_batch(np.random.default_rng(0)))
     three, cubed = (make_learner(algorithm, gamma=gamma, n_step=n) for gamma, n in ((0.9, 3), (0.9**3, 1)))
     once = make_learner(algorithm, gamma=0.9)
-    torch.testing.assert_close(three.assess(batch).terms.loss, cubed.assess(batch).terms.loss)
-    assert not torch.allclose(three.assess(batch).terms.loss, once.assess(batch).terms.loss)
+    torch.testing.assert_close(three.assess(batch).loss, cubed.assess(batch).loss)
+    assert not torch.allclose(three.assess(batch).loss, once.assess(batch).loss)
 
 
 def test_rg_never_copies():
@@ -125,10 +126,10 @@ def test_rg_never_copies():
     assert not torch.equal(learner.theta, start)
 
 
-def test_share_of_the_dqn_branch_is_1_for_dqn_and_0_for_rg_and_between_for_cdqn():
-    assert {result.dqn_share for result in train(make_learner("dqn"), 5)} == {1.0}
-    assert {result.dqn_share for result in train(make_learner("rg"), 5)} == {0.0}
-    shares = [result.dqn_share for result in train(make_learner("cdqn"), 30)]
+def test_share_of_the_dqn_branch_is_reported_by_cdqn_alone_and_between_0_and_1():
+    for algorithm in ("dqn", "rg"):
+        assert set(train(make_learner(algorithm), 1)[0].statistics) == {"loss", "q_mean", "gradient_norm"}
+    shares = [result.statistics["dqn_share"] for result in train(make_learner("cdqn"), 30)]
     assert shares[0] == 1.0  # θ̃ = θ: all samples tie
     assert all(0 <= share <= 1 for share in shares)
     assert any(0 < share < 1 for share in shares)
@@ -138,8 +139,8 @@ def test_first_update_of_cdqn_is_that_of_dqn_because_all_samples_tie():
     cdqn, dqn = make_learner("cdqn"), make_learner("dqn")
     batch = random_batch(np.random.default_rng(0))
     ours, theirs = cdqn.update(batch), dqn.update(batch)
-    assert ours.loss == pytest.approx(theirs.loss, rel=1e-6)
-    assert ours.gradient_norm == pytest.approx(theirs.gradient_norm, rel=1e-5)
+    assert ours.statistics["loss"] == pytest.approx(theirs.statistics["loss"], rel=1e-6)
+    assert ours.statistics["gradient_norm"] == pytest.approx(theirs.statistics["gradient_norm"], rel=1e-5)
     torch.testing.assert_close(cdqn.theta, dqn.theta, rtol=1e-5, atol=1e-6)
 
 
@@ -153,20 +154,22 @@ def test_update_reports_what_the_equations_say(algorithm, double_q):
     learner = make_learner(algorithm, gamma=0.9, **({} if algorithm == "rg" else {"double_q": double_q}))
     train(learner, 20)
     batch = random_batch(np.random.default_rng(7))
-    q = literal_q(learner.network, batch.observation)[np.arange(32), batch.action]
-    online, frozen = (literal_q(n, batch.next_observation) for n in (learner.network, learner.target_network))
+    all_q = literal_q(learner.networks["q"], batch.observation)
+    q = all_q[np.arange(32), batch.action]
+    online, frozen = (
+        literal_q(n, batch.next_observation) for n in (learner.networks["q"], learner.target_networks["q"])
+    )
     dqn_next = frozen[np.arange(32), online.argmax(1)] if double_q else frozen.max(1)
     alive = 0.9 * ~batch.terminated
     delta_dqn = np.abs(q - batch.reward - alive * dqn_next)
     delta_msbe = np.abs(q - batch.reward - alive * online.max(1))
     delta = {"dqn": delta_dqn, "rg": delta_msbe, "cdqn": np.maximum(delta_dqn, delta_msbe)}[algorithm]
-    share = {"dqn": 1.0, "rg": 0.0, "cdqn": np.mean(delta_dqn >= delta_msbe)}[algorithm]
-    q_mean = frozen.max(1).mean() if algorithm == "dqn" else online.max(1).mean()
     result = learner.update(batch)
     np.testing.assert_allclose(result.td_error_abs, delta, rtol=1e-4, atol=1e-5)
-    assert result.loss == pytest.approx(np.mean(batch.weight * delta**2), rel=1e-4)
-    assert result.dqn_share == pytest.approx(share)
-    assert result.q_mean == pytest.approx(q_mean, rel=1e-4)
+    assert result.statistics["loss"] == pytest.approx(np.mean(batch.weight * delta**2), rel=1e-4)
+    assert result.statistics["q_mean"] == pytest.approx(all_q.max(1).mean(), rel=1e-4), "of the online network, for all"
+    if algorithm == "cdqn":
+        assert result.statistics["dqn_share"] == pytest.approx(np.mean(delta_dqn >= delta_msbe))
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -174,8 +177,11 @@ def test_transform_reports_errors_and_values_in_units_of_q_and_the_loss_in_units
     learner = make_learner(algorithm, value_transform=True, gamma=0.9)
     train(learner, 20)
     batch = random_batch(np.random.default_rng(7))
-    f = literal_q(learner.network, batch.observation)[np.arange(32), batch.action]
-    online, frozen = (literal_q(n, batch.next_observation) for n in (learner.network, learner.target_network))
+    all_f = literal_q(learner.networks["q"], batch.observation)
+    f = all_f[np.arange(32), batch.action]
+    online, frozen = (
+        literal_q(n, batch.next_observation) for n in (learner.networks["q"], learner.target_networks["q"])
+    )
     alive = 0.9 * ~batch.terminated
     y_dqn = batch.reward + alive * literal_inverse(frozen[np.arange(32), online.argmax(1)])
     y_msbe = batch.reward + alive * literal_inverse(online.max(1))
@@ -184,9 +190,8 @@ def test_transform_reports_errors_and_values_in_units_of_q_and_the_loss_in_units
     delta_q = np.max([np.abs(literal_inverse(f) - y) for y in chosen], axis=0)
     delta_f = np.max([np.abs(f - literal_transform(y)) for y in chosen], axis=0)
     np.testing.assert_allclose(result.td_error_abs, delta_q, rtol=1e-3, atol=1e-4)
-    assert result.loss == pytest.approx(np.mean(batch.weight * delta_f**2), rel=1e-4)
-    best = frozen if algorithm == "dqn" else online
-    assert result.q_mean == pytest.approx(literal_inverse(best.max(1)).mean(), rel=1e-3, abs=1e-5)
+    assert result.statistics["loss"] == pytest.approx(np.mean(batch.weight * delta_f**2), rel=1e-4)
+    assert result.statistics["q_mean"] == pytest.approx(literal_inverse(all_f.max(1)).mean(), rel=1e-3, abs=1e-5)
 
 
 def literal_transform(q):
@@ -211,7 +216,7 @@ def test_gradient_of_an_update_equals_finite_differences(algorithm, loss):
     def objective(theta):
         saved = learner.theta.clone()
         learner.theta.copy_(theta)
-        value = learner.assess(tensors(batch)).terms.loss.mean().item()
+        value = learner.assess(tensors(batch)).loss.mean().item()
         learner.theta.copy_(saved)
         return value
 
@@ -228,8 +233,8 @@ def test_gradient_of_an_update_equals_finite_differences(algorithm, loss):
 def test_gradient_is_clipped_to_the_norm_and_reported_before():
     batch = random_batch(np.random.default_rng(0))
     free, clipped = make_learner(gradient_clip_norm=math.inf), make_learner(gradient_clip_norm=0.01)
-    norm = free.update(batch).gradient_norm
-    assert clipped.update(batch).gradient_norm == pytest.approx(norm, rel=1e-6)
+    norm = free.update(batch).statistics["gradient_norm"]
+    assert clipped.update(batch).statistics["gradient_norm"] == pytest.approx(norm, rel=1e-6)
     assert norm > 0.1
     assert (10 * free.first_moment).norm().item() == pytest.approx(norm, rel=1e-5)
     assert (10 * clipped.first_moment).norm().item() == pytest.approx(0.01, rel=1e-3)
@@ -238,7 +243,7 @@ def test_gradient_is_clipped_to_the_norm_and_reported_before():
 def test_gradients_do_not_accumulate_from_one_update_to_the_next():
     learner = make_learner("dqn", target_period_updates=1000)
     batch = random_batch(np.random.default_rng(0))
-    norms = [learner.update(batch).gradient_norm for _ in range(5)]
+    norms = [learner.update(batch).statistics["gradient_norm"] for _ in range(5)]
     assert max(norms) < 1.5 * norms[0]
 
 
@@ -256,7 +261,7 @@ def compare_backends(algorithm, network=None, make_batch=random_batch, updates=3
         batch = make_batch(rng)
         one, other = eager.update(batch), compiled.update(batch)
         np.testing.assert_allclose(other.td_error_abs, one.td_error_abs, rtol=1e-3, atol=1e-4)
-        assert other[1:] == pytest.approx(one[1:], rel=1e-3, abs=1e-4)
+        assert other.statistics == pytest.approx(one.statistics, rel=1e-3, abs=1e-4)
     for name in ("theta", "target", "first_moment", "second_moment"):
         torch.testing.assert_close(getattr(compiled, name), getattr(eager, name), rtol=1e-3, atol=1e-5)
     assert compiled.backend == "compiled", "it fell back to eager: the comparison compared nothing"
@@ -295,7 +300,7 @@ def quick_compile(monkeypatch):
     def trace(function, inputs):
         return make_fx(function)(*(tensor.clone() for tensor in inputs))
 
-    monkeypatch.setattr("cdqn.training.learner._compile", trace)
+    monkeypatch.setattr("cdqn.training.learner.compile_for", trace)
 
 
 @pytest.mark.usefixtures("quick_compile")
@@ -398,8 +403,8 @@ def test_loaded_state_reaches_both_networks():
     train(one, 5)
     other.load_state_dict(one.state_dict())
     observation = torch.ones(1, 4)
-    assert torch.equal(other.network(observation), one.network(observation))
-    assert torch.equal(other.target_network(observation), one.target_network(observation))
+    assert torch.equal(other.networks["q"](observation), one.networks["q"](observation))
+    assert torch.equal(other.target_networks["q"](observation), one.target_networks["q"](observation))
 
 
 def test_state_of_another_network_is_refused():

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from cdqn import losses
+from cdqn.algorithms import Network, TensorBatch
 from cdqn.config import Config
 from cdqn.nn.networks import MLP
-from cdqn.training.learner import Learner, Tensors
+from cdqn.training.learner import Learner
 from helpers import random_batch
 
 COPIES = 200
@@ -30,13 +31,13 @@ def make_learner(algorithm, period, loss, seed=0, learning_rate=4e-5):
         gradient_clip_norm=math.inf,
         compile="off",
     )
-    return Learner(network, config)
+    return Learner({"q": Network(network)}, config)
 
 
 def mean_loss(learner, batch):
     """The objective itself, under the present θ and θ̃."""
     with torch.no_grad():
-        return learner.assess(Tensors(*(torch.from_numpy(a) for a in batch[:6]))).terms.loss.mean().item()
+        return learner.assess(TensorBatch(*(torch.from_numpy(a) for a in batch[:6]))).loss.mean().item()
 
 
 @pytest.mark.parametrize("loss", ["huber", "mse"])

@@ -54,7 +54,7 @@ def test_learning_rate_drops_at_shares_of_the_budget():
 
 
 def test_network_begins_with_the_weights_asked_for():
-    he, pytorch = (make_trainer(initial_weights=name).learner.network for name in ("he", "pytorch"))
+    he, pytorch = (make_trainer(initial_weights=name).learner.networks["q"] for name in ("he", "pytorch"))
     assert not he.head.hidden.bias.count_nonzero()
     assert pytorch.head.hidden.bias.count_nonzero()
 
@@ -153,7 +153,7 @@ def test_q_of_a_normalized_run_is_told_in_units_of_the_rewards():
     assert (calibrated.step, calibrated.found.gamma, calibrated.found.mean) == (40, 0.5, 0.0)
     last = events[-1]
     since = learned[-(100 - 52) // 4 :]
-    assert last.q_mean == pytest.approx(calibrated.found.scale * np.mean([r.q_mean for r in since]))
+    assert last.q_mean == pytest.approx(calibrated.found.scale * np.mean([r.statistics["q_mean"] for r in since]))
     assert last.q_bound == 2 * 8 * 1024
 
 
@@ -210,7 +210,7 @@ def test_acting_uses_the_weights_of_the_moment():
     trainer = make_trainer()
     run(trainer, 200)
     observation = trainer.collector.observation
-    expected = trainer.learner.network(torch.from_numpy(observation)).argmax(1).numpy()
+    expected = trainer.learner.networks["q"](torch.from_numpy(observation)).argmax(1).numpy()
     assert np.array_equal(trainer.actor.greedy(observation), expected)
 
 
@@ -254,7 +254,7 @@ def test_progress_comes_at_each_logging_period_with_all_its_numbers():
     last = progress[-1]
     assert last.update == 90
     assert last.loss > 0
-    assert 0 <= last.dqn_share <= 1
+    assert 0 <= last.statistics["dqn_share"] <= 1
     assert last.q_bound == pytest.approx(100)  # the rewards are 0 and 1, γ is 0.99
     assert last.gradient_norm > 0
     assert last.episodes > 10
@@ -263,7 +263,9 @@ def test_progress_comes_at_each_logging_period_with_all_its_numbers():
 @pytest.mark.parametrize("algorithm", ["dqn", "rg"])
 def test_share_of_a_branch_is_not_reported_where_there_is_only_one(algorithm):
     events = run(make_trainer(algorithm=algorithm), 100)
-    assert {event.dqn_share for event in events if isinstance(event, Progress)} == {None}
+    assert [
+        event.statistics for event in events if isinstance(event, Progress) and "dqn_share" in event.statistics
+    ] == []
 
 
 def test_discarded_transitions_are_not_stored_but_learning_goes_on():

@@ -5,7 +5,7 @@ What a command needs is imported where it runs: the others need not wait for it.
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,9 +14,11 @@ from typing import Annotated, Any, ClassVar, Literal
 from rich.console import Console
 from tyro.conf import OmitArgPrefixes, Positional, UseAppendAction, arg
 
-from cdqn.config import ALGORITHMS, LABELS, Config
+from cdqn.algorithms import ALGORITHMS, find_algorithm
+from cdqn.config import Config, code_names
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.terminal import say
+from cdqn.storage.named_code import import_named
 
 console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -97,7 +99,7 @@ class Compare:
     env_id: Positional[str]
     """A Gymnasium id such as CartPole-v1."""
     algorithms: str = ",".join(ALGORITHMS)
-    """Which ones, separated by commas."""
+    """Which ones, separated by commas; module:Class for one of your own."""
     seeds: int = 5
     """Runs of each algorithm, with seeds from --seed upwards."""
     jobs: int | None = None
@@ -128,8 +130,8 @@ class Compare:
 
         algorithms = _names(self.algorithms)
         for name in algorithms:
-            if name not in ALGORITHMS:
-                raise ConfigError(f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}")
+            import_pieces({"algorithm": name})
+            find_algorithm(name)
         if self.seeds < 1 or len(set(algorithms)) < len(algorithms):
             raise ConfigError("compare needs at least one seed, and each algorithm once")
         if self.seeds > MOST_SEEDS:
@@ -175,6 +177,12 @@ class Suite:
         return _suite(self.out, plan, self.jobs)
 
 
+def import_pieces(settings: Mapping[str, Any]) -> None:
+    """Import what the user has typed as module:Name: an algorithm, a network, a replay memory or an exploration."""
+    for name in code_names(settings):
+        import_named(name)
+
+
 def _names(text: str) -> list[str]:
     """Names separated by commas."""
     return [name.strip() for name in text.split(",")]
@@ -213,7 +221,7 @@ class Evaluate:
         if self.json:
             print(json.dumps(evaluation_row(agent.steps, result)))
         else:
-            label = LABELS[agent.config.algorithm]
+            label = agent.config.algorithm_class.label
             sticky = agent.config.sticky_actions
             played = agent.env_id if sticky is None else f"{agent.env_id}, sticky actions {sticky:g}"
             say(console, f"{played}, {label} after {agent.steps:,} steps: return {result}")
@@ -389,7 +397,7 @@ def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Call
     from cdqn.runs.process import tune_process
 
     tune_process(agent.spec)
-    label = LABELS[agent.config.algorithm]
+    label = agent.config.algorithm_class.label
     display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
     consumers: list[Callable[[dict[str, Any]], None]] = [stack.enter_context(display)]
     if board := tensorboard_if_installed(run / "tensorboard"):

@@ -29,7 +29,7 @@ def describe_progress(row: Row) -> str:
         beside = "" if None in earned else f" (earned {_number(earned[0])} … {_number(earned[1])})"
         parts.append(f"Q {_number(row['q_mean'])}{beside}")
     parts.append(f"ε {row['epsilon']:.2f}")
-    if row["dqn_share"] is not None:
+    if row.get("dqn_share") is not None:
         parts.append(f"DQN branch {row['dqn_share']:.0%}")
     return " · ".join(parts)
 

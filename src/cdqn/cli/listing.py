@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
-from cdqn.agent import AGENTS, read_run_config
-from cdqn.config import LABELS
+from cdqn.agent import read_run_config
+from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.atari import usual_name
 from cdqn.errors import CheckpointError
 from cdqn.presets import PRESETS
@@ -21,8 +21,8 @@ from cdqn.storage.checkpoint import newest_step
 def catalogue(runs: Path) -> Iterator[RenderableType]:
     """The parts of `cdqn list`."""
     algorithms = _table("algorithm", "flag", "")
-    for algorithm, agent in AGENTS.items():
-        algorithms.add_row(LABELS[algorithm], f"--algorithm {algorithm}", (agent.__doc__ or "").strip())
+    for name, algorithm in ALGORITHMS.items():
+        algorithms.add_row(algorithm.label, f"--algorithm {name}", (algorithm.__doc__ or "").strip())
     yield Padding(algorithms, (0, 0, 1, 0))
     presets = _table("preset", "kind", "source: games")
     presets.columns[0].no_wrap = True  # a name cut in two cannot be copied
@@ -42,7 +42,7 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
             table.add_row(cell(run.parent), cell(error, "red"), "", "", "")
             continue
         steps = f"{newest_step(run.parent):,} of {config.steps:,}"
-        label = LABELS[config.algorithm]
+        label = config.algorithm_class.label
         table.add_row(cell(run.parent), cell(env_id or "(object)"), label, str(config.seed), steps)
     yield table if table.row_count else cell(f"no runs in {runs}/")
 

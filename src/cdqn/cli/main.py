@@ -24,8 +24,9 @@ from cdqn.cli.commands import (
     Train,
     console,
     errors,
+    import_pieces,
 )
-from cdqn.config import ALGORITHMS
+from cdqn.config import PIECES
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
 
@@ -110,9 +111,9 @@ def _parse_with_preset(name: str, arguments: Sequence[str], preset: str | None) 
     """The command; flags that are not given mean what the preset says."""
     from cdqn.presets import make_config
 
-    algorithm = _flag(arguments, "--algorithm")
-    if algorithm not in ALGORITHMS:
-        algorithm = "cdqn"  # none given, or a wrong one, which the parser will refuse
+    typed = {piece: _flag(arguments, f"--{piece}") for piece in PIECES}
+    import_pieces(typed)
+    algorithm = typed["algorithm"] or "cdqn"
     default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=make_config(algorithm, preset))
     return tyro.cli(COMMANDS[name], prog=f"cdqn {name}", args=arguments, default=default)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.agent import Agent, load
-from cdqn.config import LABELS, Algorithm
+from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
 from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
 from cdqn.experiments.processes import run_tasks
@@ -30,7 +30,7 @@ from cdqn.tasks import controllers
 from cdqn.tasks.oscillator import NUM_ACTIONS
 
 ENV_ID, PRESET = "cdqn/QuarticOscillator-v0", "paper-B.1"
-COMPARED: tuple[Algorithm, ...] = ("cdqn", "dqn")
+COMPARED: tuple[str, ...] = ("cdqn", "dqn")
 TEST_SEED = 1_000_003
 """Of the test episodes, the same for every policy and every test of it."""
 TEST_BATCH = 100
@@ -49,7 +49,7 @@ class Setting:
     final_episodes: int = 300
     changes: Mapping[str, Any] = field(default_factory=dict)
     """What differs from the preset."""
-    target_period_updates: Mapping[Algorithm, int] = field(default_factory=dict)
+    target_period_updates: Mapping[str, int] = field(default_factory=dict)
     """Where it differs from the preset: each algorithm has its own."""
 
 
@@ -87,7 +87,7 @@ def fig9(request: Request) -> Reproduction:
     seeds = range(request.seed, request.seed + setting.runs)
     folder = (request.out or Path()) / "cooling" / request.scale
     tasks = {
-        f"{LABELS[algorithm]} with seed {seed}": partial(
+        f"{ALGORITHMS[algorithm].label} with seed {seed}": partial(
             train, setting, algorithm, seed, folder / f"{algorithm}-{seed}"
         )
         for seed, algorithm in itertools.product(seeds, COMPARED)
@@ -98,7 +98,7 @@ def fig9(request: Request) -> Reproduction:
 
 
 def train(
-    setting: Setting, algorithm: Algorithm, seed: int, folder: Path, on_progress: Callable[[int], None] | None = None
+    setting: Setting, algorithm: str, seed: int, folder: Path, on_progress: Callable[[int], None] | None = None
 ) -> Run:
     """One run, from its newest checkpoint in `folder` if there is one."""
     run, noted = folder / "run", folder / "tests.json"
@@ -150,7 +150,7 @@ def _leave_alone(observation_BM: NDArray[Any]) -> NDArray[np.int64]:
     return np.full(len(observation_BM), NUM_ACTIONS // 2)
 
 
-def _new_agent(setting: Setting, algorithm: Algorithm, seed: int) -> Agent:
+def _new_agent(setting: Setting, algorithm: str, seed: int) -> Agent:
     changes = dict(setting.changes)
     if algorithm in setting.target_period_updates:
         changes["target_period_updates"] = setting.target_period_updates[algorithm]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cdqn.config import LABELS
+from cdqn.algorithms import ALGORITHMS
 from cdqn.report.reproduction import Claim, Row
 from cdqn.report.statistics import Mean, mean_of
 from cdqn.tasks.oscillator import CONTROL_PERIOD, ground_state_energy
@@ -53,7 +53,7 @@ def judge(runs: Sequence[Run], scale: str) -> list[Claim]:
     restless = {name: _restlessness([run for run in runs if run.algorithm == name]) for name in final}
     claims = [
         Claim(
-            f"{LABELS[name]}: final energy, mean over {len(energy_S)} seeds",
+            f"{ALGORITHMS[name].label}: final energy, mean over {len(energy_S)} seeds",
             f"above {ground_state_energy():.4f}, the ground state",
             f"{mean_of(energy_S):.4f}; seed by seed {', '.join(_final(run) for run in runs if run.algorithm == name)}",
             None,

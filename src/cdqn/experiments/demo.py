@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from cdqn.config import ALGORITHMS, LABELS, Algorithm, Config
+from cdqn.algorithms import ALGORITHMS
+from cdqn.config import Config
 from cdqn.errors import ConfigError
 from cdqn.experiments.offline import History, collect_random, train_offline
 from cdqn.experiments.processes import run_tasks
@@ -55,10 +56,10 @@ class Setting:
         )
     )
 
-    def config(self, algorithm: Algorithm, seed: int) -> Config:
+    def config(self, algorithm: str, seed: int) -> Config:
         """The configuration of one run."""
         settings = self.common.to_json() | {"algorithm": algorithm, "seed": seed}
-        if algorithm != "rg":  # which has no target network
+        if ALGORITHMS[algorithm].has_target:
             settings |= {"double_q": False, "target_period_updates": 20}
         return Config.from_json(settings, "the demo")
 
@@ -75,7 +76,7 @@ class Setting:
 class DemoRun:
     """One algorithm on the data of one seed."""
 
-    algorithm: Algorithm
+    algorithm: str
     seed: int
     data_digest: str
     """Of the data set: the same for all algorithms of a seed."""
@@ -95,7 +96,7 @@ class DemoResult:
     def seeds(self) -> list[int]:
         return sorted({run.seed for run in self.runs})
 
-    def of(self, algorithm: Algorithm) -> list[DemoRun]:
+    def of(self, algorithm: str) -> list[DemoRun]:
         """The runs of one algorithm, by seed."""
         return [run for run in self.runs if run.algorithm == algorithm]
 
@@ -120,14 +121,14 @@ def run_demo(
     setting = setting or Setting()
     started = time.perf_counter()
     tasks = {
-        f"{LABELS[algorithm]} with seed {seed}": partial(_train, setting, algorithm, seed)
+        f"{ALGORITHMS[algorithm].label} with seed {seed}": partial(_train, setting, algorithm, seed)
         for seed, algorithm in itertools.product(range(FIRST_SEED, FIRST_SEED + seeds), ALGORITHMS)
     }
     runs = run_tasks(tasks, jobs, setting.updates, on_progress)
     return DemoResult(setting, tuple(runs), time.perf_counter() - started)
 
 
-def _train(setting: Setting, algorithm: Algorithm, seed: int, on_progress: Callable[[int], None]) -> DemoRun:
+def _train(setting: Setting, algorithm: str, seed: int, on_progress: Callable[[int], None]) -> DemoRun:
     data = collect_random(setting.env_id, setting.transitions, seed, setting.discard_fraction)
     history = train_offline(
         data,

@@ -20,7 +20,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cdqn.config import Algorithm
 from cdqn.errors import ConfigError
 
 _CHUNK = 400
@@ -118,7 +117,7 @@ class FittedQ:
 
     def __init__(
         self,
-        algorithm: Algorithm,
+        algorithm: str,
         network: StackedMLP,
         data: Data,
         gamma: float,

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from cdqn.config import Config
 from cdqn.envs import EnvSpec, describe, make_vec
 from cdqn.errors import ConfigError, NonFiniteError
-from cdqn.replay import Transitions, UniformReplay
+from cdqn.replay import Replay, Transitions
 from cdqn.schedules import importance_exponent
 from cdqn.training.actor import Actor
+from cdqn.training.build import make_learner, make_replay
 from cdqn.training.collector import Collector
 from cdqn.training.evaluation import evaluate
-from cdqn.training.learner import Learner, first_network
-from cdqn.training.memory import make_replay
+from cdqn.training.learner import Learner
 from cdqn.training.metrics import Tally
 
 COLLECTING_ENVS = 4
@@ -129,7 +129,7 @@ def train_offline(
     _check_counts(updates, record_every, evaluate_every, evaluation_episodes)
     config = config.resolved()
     learner = _make_learner(data.spec, config, updates)
-    actor = Actor(learner.network)
+    actor = Actor(learner)
     replay = _fill_replay(data, config)
     env = make_vec(data.env_id, min(EVALUATION_ENVS, evaluation_episodes))
     evaluation_seed = int(np.random.SeedSequence(config.seed, spawn_key=_EVALUATION).generate_state(1)[0])
@@ -161,19 +161,19 @@ def train_offline(
 
 
 def _make_learner(spec: EnvSpec, config: Config, updates: int) -> Learner:
-    learner = Learner(first_network(spec, config), config)
+    learner = make_learner(spec, config)
     learner.choose_backend(updates)
     return learner
 
 
-def _fill_replay(data: OfflineData, config: Config) -> UniformReplay:
+def _fill_replay(data: OfflineData, config: Config) -> Replay:
     whole = dataclasses.replace(config, memory_size=max(len(data), config.batch_size), discard_fraction=0.0)
     replay = make_replay(data.spec, whole, _generator(config.seed, _REPLAY))
     replay.add(data.transitions)
     return replay
 
 
-def _update(learner: Learner, replay: UniformReplay, tally: Tally, beta: float) -> bool:
+def _update(learner: Learner, replay: Replay, tally: Tally, beta: float) -> bool:
     """One update; False when it was the last that could be computed."""
     batch = replay.sample(learner.config.batch_size, beta)
     result = learner.update(batch)
@@ -186,8 +186,8 @@ def _update(learner: Learner, replay: UniformReplay, tally: Tally, beta: float) 
 
 
 def _means(tally: Tally) -> tuple[float, float, float]:
-    means = {name: np.nan if mean is None else mean for name, mean in tally.take_means().items()}
-    return means["loss"], means["q_mean"], means["dqn_share"]
+    means = tally.take_means()
+    return means.get("loss", np.nan), means.get("q_mean", np.nan), means.get("dqn_share", np.nan)
 
 
 def _beta(config: Config) -> float:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cdqn.config import ALGORITHMS, LABELS, Algorithm
+from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.wet_chicken import NUM_ACTIONS, TURBULENCE, WATERFALL, next_position
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
@@ -113,7 +113,7 @@ def train_all(setting: Setting, seed: int, jobs: int, folder: Path, on_progress:
     groups = [part.tolist() for part in np.array_split(np.arange(setting.repeats), count)]
     names = [(algorithm, group) for algorithm in ALGORITHMS for group in groups]
     tasks = {
-        f"{LABELS[algorithm]}, repeats {group[0]} to {group[-1]},": partial(
+        f"{ALGORITHMS[algorithm].label}, repeats {group[0]} to {group[-1]},": partial(
             train_group, setting, algorithm, group, seed, folder / f"{algorithm}-{group[0]}-{group[-1]}"
         )
         for algorithm, group in names
@@ -130,7 +130,7 @@ def train_all(setting: Setting, seed: int, jobs: int, folder: Path, on_progress:
 
 def train_group(
     setting: Setting,
-    algorithm: Algorithm,
+    algorithm: str,
     repeats: Sequence[int],
     seed: int,
     folder: Path | None,

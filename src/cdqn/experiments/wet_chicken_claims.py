@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.config import LABELS
+from cdqn.algorithms import ALGORITHMS
 from cdqn.report.reproduction import Claim, Row
 from cdqn.report.statistics import Mean, mean_of
 
@@ -76,7 +76,7 @@ def last_part(curves: Curves, value_ER: FloatArray) -> FloatArray:
 
 def _rewards(curves: Curves) -> list[Claim]:
     return [
-        _beside_authors(f"final average reward of {LABELS[name]}", name, last_part(curves, reward_ER))
+        _beside_authors(f"final average reward of {ALGORITHMS[name].label}", name, last_part(curves, reward_ER))
         for name, reward_ER in curves.reward_ER.items()
     ]
 
@@ -106,7 +106,7 @@ def _orders(curves: Curves) -> list[Claim]:
         ("cdqn", "rg", "C-DQN is better than RG"),
     ):
         gain = mean_of(last_part(curves, curves.reward_ER[better] - curves.reward_ER[worse]))
-        text = f"{said}: {LABELS[better]} − {LABELS[worse]}"
+        text = f"{said}: {ALGORITHMS[better].label} − {ALGORITHMS[worse].label}"
         claims.append(Claim(text, "> 0", f"{gain:.2f}", bool(gain.value > 2 * gain.stderr)))
     return claims
 

@@ -37,8 +37,14 @@ def clip_gradients_(parameters: Iterable[nn.Parameter], max_norm: float) -> Tens
     return norm
 
 
-def adam_step_(theta: Tensor, first: Tensor, second: Tensor, gradient: Tensor, sizes: Tensor) -> None:
-    """One step in place; `sizes` holds what `step_sizes` returned, `first` and `second` the two moments."""
+def adam_step_(
+    theta: Tensor, first: Tensor, second: Tensor, gradient: Tensor, sizes: Tensor, factor: float = 1.0
+) -> None:
+    """One step in place; `sizes` holds what `step_sizes` returned, `first` and `second` the two moments.
+
+    `factor` multiplies the step size.
+    """
     first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
     second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-    theta.sub_(sizes[0] * first / (second.sqrt() * sizes[1] + sizes[2]))
+    step_size = sizes[0] if factor == 1 else factor * sizes[0]
+    theta.sub_(step_size * first / (second.sqrt() * sizes[1] + sizes[2]))

@@ -7,6 +7,7 @@ from cdqn.replay.arrays import ArrayStore, Store
 from cdqn.replay.buffer import PrioritizedReplay, UniformReplay
 from cdqn.replay.multi_step import MultiStep
 from cdqn.replay.prefetch import Prefetcher
+from cdqn.replay.protocol import Replay
 from cdqn.replay.sum_tree import MaxTree, SumTree
 from cdqn.replay.transitions import Batch, Fields, Transitions
 
@@ -18,6 +19,7 @@ __all__ = [
     "MultiStep",
     "Prefetcher",
     "PrioritizedReplay",
+    "Replay",
     "Store",
     "SumTree",
     "Transitions",

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdqn.errors import ConfigError
-from cdqn.report.palette import ALGORITHMS
+from cdqn.report.palette import appearance, in_order
 from cdqn.report.runs import Curve, Run, differing_settings, group_by_algorithm
 from cdqn.report.statistics import align_curves, mean_band
 
@@ -63,11 +63,11 @@ def draw_learning_curve(run: Run) -> Figure:
     """One run: return, loss, and Q against its bound, stacked over the same steps."""
     figure = figure_of(width=8.0, height=8.0)
     return_axes, loss_axes, q_axes = figure.subplots(3, 1, sharex=True)
-    appearance = ALGORITHMS[run.algorithm]
-    figure.suptitle(f"{run.env_label} · {appearance.label} · seed {run.seed}", fontsize=13, color=_INK)
-    _draw_returns(return_axes, run, appearance.colour)
-    _draw_loss(loss_axes, run, appearance.colour)
-    _draw_q(q_axes, run, appearance.colour)
+    label, colour = appearance(run.algorithm)
+    figure.suptitle(f"{run.env_label} · {label} · seed {run.seed}", fontsize=13, color=_INK)
+    _draw_returns(return_axes, run, colour)
+    _draw_loss(loss_axes, run, colour)
+    _draw_q(q_axes, run, colour)
     for axes in (return_axes, loss_axes, q_axes):
         decorate(axes)
         axes.tick_params(labelbottom=axes is q_axes)
@@ -116,7 +116,7 @@ def draw_divergence(
     checked = {algorithm: _check_history(algorithm, history) for algorithm, history in histories.items()}
     seeds = {name: max((len(y_ST) for _, y_ST in h.values()), default=0) for name, h in checked.items()}
     return _draw_panels(
-        {name: checked[name] for name in ALGORITHMS if name in checked},
+        {name: checked[name] for name in in_order(checked)},
         bound=bound,
         bound_text=f"bound = {bound:.4g}",
         return_label=return_label,
@@ -206,8 +206,6 @@ def _histories(runs: list[Run], bounded: bool) -> dict[str, tuple[FloatArray, Fl
 def _check_history(
     algorithm: str, history: Mapping[str, tuple[ArrayLike, ArrayLike]]
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
-    if algorithm not in ALGORITHMS:
-        raise ValueError(f"algorithm {algorithm!r} is none of {', '.join(ALGORITHMS)}")
     checked = {}
     for quantity, (x, value) in history.items():
         x_T, value_ST = np.asarray(x, dtype=np.float64), np.asarray(value, dtype=np.float64)
@@ -245,7 +243,7 @@ def _draw_panels(
     for axes, quantity, label in zip((return_axes, loss_axes, q_axes), QUANTITIES, labels, strict=True):
         for algorithm, history in histories.items():
             if quantity in history:
-                draw_algorithm(axes, *history[quantity], ALGORITHMS[algorithm].colour, rng)
+                draw_algorithm(axes, *history[quantity], appearance(algorithm, histories).colour, rng)
         if not axes.lines:
             _say(axes, "nothing recorded")
         axes.set_title(label, fontsize=11, color=_INK, loc="left")
@@ -289,8 +287,8 @@ def draw_algorithm(axes: Axes, x_T: FloatArray, value_ST: FloatArray, colour: st
 def _draw_legend(figure: Figure, seeds: Mapping[str, int], algorithms: list[str]) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=ALGORITHMS[name].colour, linewidth=2.5) for name in algorithms]
-    labels = [f"{ALGORITHMS[name].label} ({_plural(seeds[name], 'seed')})" for name in algorithms]
+    handles = [Line2D([], [], color=appearance(name, algorithms).colour, linewidth=2.5) for name in algorithms]
+    labels = [f"{appearance(name).label} ({_plural(seeds[name], 'seed')})" for name in algorithms]
     figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
     if max(seeds.values(), default=0) > 1:
         note = figure.legend([], [], loc="outside lower right", title=_NOTE, title_fontsize=8, frameon=False)

@@ -10,7 +10,7 @@ from rich import box
 from rich.table import Table
 
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.report.palette import ALGORITHMS
+from cdqn.report.palette import appearance
 from cdqn.report.tables import format_number
 from cdqn.report.terminal import cell as foreign
 
@@ -48,7 +48,7 @@ def table1(folders: Iterable[str | Path]) -> list[Table1Cell]:
 
 def render_protocol(content: Mapping[str, Any]) -> Table:
     """The result of one run for a terminal of 80 columns."""
-    label = ALGORITHMS[content["algorithm"]].label
+    label = appearance(content["algorithm"]).label
     sticky = content["sticky_actions"]
     played = f"ε = {content['epsilon']:g}" + ("" if sticky is None else f", sticky actions {sticky:g}")
     table = Table(

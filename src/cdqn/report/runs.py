@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.report.palette import ALGORITHMS
+from cdqn.report.palette import ALGORITHMS, appearance, in_order
 from cdqn.storage.files import require_no_links
+from cdqn.storage.named_code import is_code_name
 
 FloatArray = NDArray[np.float64]
 Curve = tuple[FloatArray, FloatArray]
@@ -135,7 +136,7 @@ def find_runs(folder: str | Path) -> list[Run]:
             f"no runs in {folder}: neither it nor a folder directly inside it has a config.json; "
             "give the folder of a run or of a comparison"
         )
-    order = list(ALGORITHMS)
+    order = in_order(run.algorithm for run in runs)
     return sorted(runs, key=lambda run: (order.index(run.algorithm), run.seed))
 
 
@@ -156,8 +157,7 @@ def group_by_algorithm(runs: Iterable[Run]) -> dict[str, list[Run]]:
                 f"{twin.path} and {run.path} are both {run.algorithm} with seed {run.seed}: "
                 "a seed counts once, so move one of them elsewhere"
             )
-    groups = {name: [run for run in runs if run.algorithm == name] for name in ALGORITHMS}
-    return {name: group for name, group in groups.items() if group}
+    return {name: [run for run in runs if run.algorithm == name] for name in in_order(run.algorithm for run in runs)}
 
 
 def differing_settings(groups: Mapping[str, Sequence[Run]]) -> str:
@@ -171,7 +171,7 @@ def differing_settings(groups: Mapping[str, Sequence[Run]]) -> str:
     for name in names:
         acting = {key: config[name] for key, config in configs.items() if config.get(name) is not None}
         if name not in ("algorithm", "seed") and len({str(value) for value in acting.values()}) > 1:
-            values = ", ".join(f"{ALGORITHMS[key].label} {_short(value)}" for key, value in acting.items())
+            values = ", ".join(f"{appearance(key).label} {_short(value)}" for key, value in acting.items())
             parts.append(f"{name} {values}")
     return "own settings: " + "; ".join(parts) if parts else ""
 
@@ -190,7 +190,7 @@ def _read_config(path: Path) -> dict[str, Any]:
             f"{path} is not the config.json of a cdqn run ({type(error).__name__}: {error}); "
             "restore it, or leave this folder out"
         ) from error
-    if algorithm not in ALGORITHMS:
+    if algorithm not in ALGORITHMS and not (isinstance(algorithm, str) and is_code_name(algorithm)):
         raise CheckpointError(f"{path}: algorithm {algorithm!r} is none of {', '.join(ALGORITHMS)}")
     if not _is_integer(seed):
         raise CheckpointError(f"{path}: seed {seed!r} is not an integer; restore it, or leave it out")

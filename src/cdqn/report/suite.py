@@ -13,7 +13,7 @@ from rich.console import Group
 from rich.table import Table
 
 from cdqn.report.figures import decorate, draw_algorithm, figure_of, save
-from cdqn.report.palette import ALGORITHMS
+from cdqn.report.palette import appearance, in_order
 from cdqn.report.runs import Run, read_run
 from cdqn.report.statistics import Estimate, align_curves, interquartile_mean, stratified_interval
 from cdqn.report.tables import format_number
@@ -52,10 +52,10 @@ Results = Mapping[str, Mapping[str, Sequence[Score]]]
 def read_suite(folder: str | Path) -> list[Run]:
     """Every run in the folder that has been evaluated, by task, algorithm and seed."""
     folder = Path(folder)
-    order = list(ALGORITHMS)
     runs = [read_run(path.parent) for task in TASKS for path in sorted((folder / task).glob("*/config.json"))]
     names = list(TASKS)
     runs = [run for run in runs if run.evaluations()[0].size]
+    order = in_order(run.algorithm for run in runs)
     return sorted(runs, key=lambda run: (names.index(task_of(run).name), order.index(run.algorithm), run.seed))
 
 
@@ -94,7 +94,7 @@ def results_of(runs: Iterable[Run]) -> dict[str, dict[str, list[Score]]]:
 
 def algorithms_in(results: Results) -> list[str]:
     """In house order."""
-    return [name for name in ALGORITHMS if any(name in task for task in results.values())]
+    return in_order(name for task in results.values() for name in task)
 
 
 QUANTITIES: dict[str, Callable[[Score], float]] = {
@@ -131,7 +131,7 @@ def render(results: Results, rng: np.random.Generator) -> Group:
         "90 %: median step of the first evaluation at 90 % of the reference (runs that got there)",
     )
     for name, task in results.items():
-        for place, algorithm in enumerate(algorithm for algorithm in ALGORITHMS if algorithm in task):
+        for place, algorithm in enumerate(in_order(task)):
             tasks.add_row("" if place else name, *_cells(algorithm, task[algorithm]))
         tasks.add_section()
     together = _table(
@@ -143,7 +143,7 @@ def render(results: Results, rng: np.random.Generator) -> Group:
         scores = [score for task in results.values() for score in task.get(algorithm, ())]
         intervals = (_interval(aggregate(results, algorithm, quantity, rng)) for quantity in QUANTITIES.values())
         diverged = str(sum(score.diverged for score in scores))
-        together.add_row(ALGORITHMS[algorithm].label, str(len(scores)), *intervals, diverged)
+        together.add_row(appearance(algorithm).label, str(len(scores)), *intervals, diverged)
     return Group(tasks, together)
 
 
@@ -159,7 +159,7 @@ def _cells(algorithm: str, scores: Sequence[Score]) -> tuple[str, ...]:
     reached = [score.reached for score in scores if score.reached is not None]
     when = f"{int(np.median(reached)):,} ({len(reached)}/{len(scores)})" if reached else f"– (0/{len(scores)})"
     diverged = str(sum(score.diverged for score in scores))
-    return ALGORITHMS[algorithm].label, str(len(scores)), f"{area:.2f}", format_number(final), when, diverged
+    return appearance(algorithm).label, str(len(scores)), f"{area:.2f}", format_number(final), when, diverged
 
 
 def _interval(estimate: Estimate) -> str:
@@ -174,7 +174,7 @@ def verdict(results: Results, rng: np.random.Generator) -> list[str]:
     for other in others:
         for name, quantity in QUANTITIES.items():
             value, low, high = difference(results, (first, other), quantity, rng)
-            labels = f"{ALGORITHMS[first].label} − {ALGORITHMS[other].label}"
+            labels = f"{appearance(first).label} − {appearance(other).label}"
             lines.append(f"{labels}, {name}: {value:+.3f} [{low:+.3f}, {high:+.3f}]")
     return lines
 
@@ -219,7 +219,7 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
             group = [run for run in runs if task_of(run).name == name and run.algorithm == algorithm]
             if group:
                 draw_algorithm(
-                    axes, *align_curves([run.evaluations() for run in group]), ALGORITHMS[algorithm].colour, rng
+                    axes, *align_curves([run.evaluations() for run in group]), appearance(algorithm).colour, rng
                 )
         axes.axhline(task.reference, color="#999999", linewidth=1, linestyle=(0, (4, 3)))
         axes.set_title(name, fontsize=10.5, loc="left")
@@ -230,8 +230,8 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
     shown = algorithms_in(results)
     counts = {name: sorted({len(task[name]) for task in results.values() if name in task}) for name in shown}
     seeds = {name: "–".join(str(count) for count in sorted({c[0], c[-1]})) for name, c in counts.items()}
-    handles = [Line2D([], [], color=ALGORITHMS[name].colour, linewidth=2.5) for name in shown]
-    labels = [f"{ALGORITHMS[name].label} ({seeds[name]} seeds)" for name in shown]
+    handles = [Line2D([], [], color=appearance(name).colour, linewidth=2.5) for name in shown]
+    labels = [f"{appearance(name).label} ({seeds[name]} seeds)" for name in shown]
     figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
     note = (
         "greedy return over steps   line: mean   band: 95 % bootstrap   dashed: reference   each with its own defaults"
@@ -248,7 +248,7 @@ def _draw_summary(axes: Axes, results: Results, rng: np.random.Generator) -> Non
         for place, algorithm in enumerate(algorithms):
             value, low, high = aggregate(results, algorithm, quantity, rng)
             y = row + 0.22 * (place - (len(algorithms) - 1) / 2)
-            colour = ALGORITHMS[algorithm].colour
+            colour = appearance(algorithm).colour
             axes.plot([low, high], [y, y], color=colour, linewidth=5, alpha=0.3, solid_capstyle="butt")
             axes.plot([value], [y], "o", color=colour, markersize=6)
     axes.set_yticks(range(len(QUANTITIES)), [name.replace(" ", "\n", 1) for name in QUANTITIES], fontsize=9.5)

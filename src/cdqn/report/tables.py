@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from rich import box
 from rich.table import Table
 
-from cdqn.report.palette import ALGORITHMS
+from cdqn.report.palette import appearance
 from cdqn.report.runs import Curve, Run, group_by_algorithm
 from cdqn.report.statistics import Estimate, FloatArray, bootstrap_interval, interquartile_mean
 
@@ -72,7 +72,7 @@ def render(rows: Iterable[ComparisonRow]) -> Table:
         table.add_column(heading, justify="right", no_wrap=True)
     for row in rows:
         table.add_row(
-            ALGORITHMS[row.algorithm].label,
+            appearance(row.algorithm).label,
             str(row.runs),
             _format_evaluation(row),
             format_number(row.training_return),

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cdqn.agent import Agent, require_import_allowed
-from cdqn.config import Config
+from cdqn.config import Config, code_names
 from cdqn.errors import CheckpointError
 from cdqn.runs.run_pool import PlannedRun
 from cdqn.runs.runner import new_folder
 from cdqn.storage.files import read_json, require_no_links, write_json, writing
+from cdqn.storage.named_code import import_allowed
 
 
 def create_comparison(folder: Path, env_id: str, configs: Sequence[Config], preset: str | None = None) -> None:
@@ -30,7 +31,7 @@ def is_comparison(folder: Path) -> bool:
 
 
 def run_name(config: Config) -> str:
-    return f"{config.algorithm}-seed{config.seed}"
+    return f"{config.algorithm.replace(':', '-')}-seed{config.seed}"
 
 
 def planned_runs(folder: Path, allow_import: Iterable[str] = ()) -> dict[str, PlannedRun]:
@@ -40,6 +41,8 @@ def planned_runs(folder: Path, allow_import: Iterable[str] = ()) -> dict[str, Pl
     content = read_json(path, "a comparison")
     try:
         env_id = content["env_id"]
+        for settings in content["runs"].values():
+            import_allowed(folder, code_names(settings), allow_import)
         configs = {name: Config.from_json(values, str(path)) for name, values in content["runs"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} is damaged: {error!r}") from error

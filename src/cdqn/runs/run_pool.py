@@ -21,6 +21,7 @@ from cdqn.runs.runner import is_complete, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.runs.workers import perform_all
 from cdqn.storage.checkpoint import newest_step
+from cdqn.storage.named_code import import_named
 from cdqn.training.metrics import Row, Warned
 
 OnRow = Callable[[str, Row], None]
@@ -84,6 +85,8 @@ def _train_or_resume(task: tuple[Path, PlannedRun], tell: Callable[[Row], None],
         return consumers
 
     tune_process()
+    for name in config.own_code:
+        import_named(name)  # whoever planned the run has named it
     if not (run / "config.json").exists():
         return train_run(Agent.from_config(env_id, config), run, consumers, stop=stop).finished
     allowed = module_of(env_id) or ()  # whoever planned the run has named it

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from cdqn.agent import Agent
-from cdqn.config import ALGORITHMS, Config
+from cdqn.algorithms import ALGORITHMS
+from cdqn.config import Config
 from cdqn.envs import kind_of
 from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
 from cdqn.presets import default_preset, make_config

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.calibration import discounted_returns
-from cdqn.config import LABELS, Config
+from cdqn.config import Config
 from cdqn.replay import Transitions
 from cdqn.training.metrics import Progress, Warned
 
@@ -187,7 +187,7 @@ class SlowModeWatch:
 def divergence_advice(config: Config) -> str:
     """Which setting to change, for a run whose Q is beyond what can be true."""
     period, rate = config.target_period_updates, config.learning_rate
-    if config.algorithm == "dqn":
+    if not config.algorithm_class.convergent:
         short = period is not None and period < 100
         return (f"lengthen target_period_updates (now {period}), or use" if short else "use") + " algorithm cdqn"
     if hasty(config):
@@ -213,13 +213,13 @@ def idle_advice(config: Config, step: int) -> str:
 
 
 def slow_advice(config: Config) -> str | None:
-    """Which setting to change, for a run in the slow mode; None for DQN, which has no such mode."""
-    if config.algorithm == "dqn":
+    """Which setting to change, for a run in the slow mode; None for algorithms without one, such as DQN."""
+    if not config.algorithm_class.slow_mode:
         return None
     parts = [f"raise n_step (now {config.n_step})", f"learning_rate (now {config.learning_rate:g}) or steps"]
     if config.target_period_updates is not None and config.target_period_updates > 5:
         parts.insert(0, f"lower target_period_updates (now {config.target_period_updates})")
-    return f"{LABELS[config.algorithm]} learns slowly here: {', or '.join(parts)}"
+    return f"{config.algorithm_class.label} learns slowly here: {', or '.join(parts)}"
 
 
 HASTE = 5e-3
@@ -229,7 +229,7 @@ HASTE = 5e-3
 def hasty(config: Config) -> bool:
     """Whether the target network follows so closely, in steps so large, that not even C-DQN may stay bounded."""
     period = config.target_period_updates
-    return config.algorithm == "cdqn" and period is not None and config.learning_rate / period >= HASTE
+    return config.algorithm_class.convergent and period is not None and config.learning_rate / period >= HASTE
 
 
 class Watch:

@@ -1,8 +1,8 @@
-"""The learner: online network θ, target network θ̃, optimizer; `update(batch)` is one step of Adam.
+"""The learner: online networks θ, target networks θ̃, optimizer; `update(batch)` is one step of Adam.
 
-All parameters of the online network live in one flat vector, and so do those of the target network and
-both moments of Adam: a copy to the target is one line, the optimizer one expression, a checkpoint four
-tensors. The networks' own parameters are views of these vectors.
+It knows no algorithm by name: what is learned, and from which loss, is the algorithm's to say (`cdqn.algorithms`).
+The parameters of all online networks live in one flat vector (`cdqn.nn.flat`), and so do those of the target
+networks and both moments of Adam.
 
 The same functions are run in one of two ways (`backend`): "eager" through autograd, or "compiled", the
 gradient and the optimizer traced and built into one program by Inductor. For small networks the latter
@@ -10,9 +10,9 @@ spends a fifth to a third of the time (docs/benchmarks.md).
 """
 
 import copy
-import os
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad
 
-from cdqn import losses
+from cdqn.algorithms import Assessment, Network, TensorBatch
+from cdqn.algorithms.base import Forward, Networks
 from cdqn.config import Config
-from cdqn.envs import EnvSpec
-from cdqn.errors import CheckpointError, ConfigError
+from cdqn.errors import CheckpointError
 from cdqn.nn.adam import BETA1, BETA2, adam_step_, clip_gradients_, clip_norm, step_sizes
-from cdqn.nn.networks import DuelingCNN, make_network, parameter_count
+from cdqn.nn.flat import flat_of, flatten_, point_, views
+from cdqn.nn.networks import DuelingCNN, parameter_count
 from cdqn.replay import Batch
-from cdqn.value_transform import unsquash
+from cdqn.training.compiler import compile_for, compiler_found
 
 Backend = Literal["eager", "compiled"]
-Forward = Callable[[Tensor], Tensor]
 
 MAX_COMPILED_PARAMETERS = 1_000_000
 """Above this the matrix products outweigh the call overhead that compilation removes."""
@@ -44,48 +44,27 @@ class UpdateResult(NamedTuple):
 
     td_error_abs: NDArray[np.float32]
     """|δ| of each sample, in units of Q: for C-DQN the larger of the two."""
-    loss: float
-    """Importance-weighted mean squared error of the branch taken (Eq. 31, 32)."""
-    dqn_share: float
-    """Share of samples whose gradient is that of the DQN loss."""
-    q_mean: float
-    """Batch mean of max Q(s′), in units of Q: beyond r_max/(1−γ) it cannot be right."""
-    gradient_norm: float
-    """ℓ2 norm of the gradient before clipping."""
+    statistics: dict[str, float]
+    """What the algorithm reports, by name, and "gradient_norm", the ℓ2 norm of the gradient before clipping.
 
-
-class Tensors(NamedTuple):
-    """A batch as the loss sees it."""
-
-    observation: Tensor
-    action: Tensor
-    reward: Tensor
-    next_observation: Tensor
-    terminated: Tensor
-    weight: Tensor
-
-
-class Assessment(NamedTuple):
-    """A batch under the present θ and θ̃, sample by sample."""
-
-    terms: losses.LossTerms
-    td_error_abs: Tensor
-    """|δ| in units of Q: that of `terms`, unless the value transform is on."""
-    next_value: Tensor
-    """max Q(s′) in units of Q."""
+    Always there: "loss", the importance-weighted mean squared error of the branch taken (Eq. 31, 32), and "q_mean",
+    the batch mean of max Q(s) of the online network in units of Q, which cannot be right beyond r_max/(1−γ).
+    """
 
 
 class Learner:
-    """θ, θ̃ and Adam for one of the three algorithms, which differ in `assess` alone."""
+    """θ, θ̃ and Adam for the algorithm of a configuration."""
 
-    def __init__(self, network: nn.Module, config: Config) -> None:
-        config = config.resolved()
-        self.config = config
-        self.network = network
-        self.theta = _flatten_(network)
+    def __init__(self, networks: Mapping[str, Network], config: Config) -> None:
+        self.config = config = config.resolved()
+        self.algorithm = config.algorithm_class(config)
+        self.networks = nn.ModuleDict({name: network.module for name, network in networks.items()}).eval()
+        self.theta = flatten_(self.networks)
         self.target = self.theta.clone()
-        self.target_network = copy.deepcopy(network).requires_grad_(False)
-        _point_(self.target_network, self.target)
+        self.target_networks = copy.deepcopy(self.networks).requires_grad_(False)
+        point_(self.target_networks, self.target)
+        self._factors = {name: network.learning_rate_factor for name, network in networks.items()}
+        self._with_target = [name for name, network in networks.items() if network.has_target]
         self.first_moment = torch.zeros_like(self.theta)
         self.second_moment = torch.zeros_like(self.theta)
         self.learning_rate = config.learning_rate
@@ -93,25 +72,28 @@ class Learner:
         """γ; None while it is yet to be found (App. E.3), and then no update is possible."""
         self.updates = 0
         self.backend: Backend = "eager"
+        self._changes_by_mode = _changes_by_mode(self.networks)
         self._optimizer = self._fused_adam()
         self._sizes = torch.zeros(3, dtype=self.theta.dtype, device=self.theta.device)
         self._compiled: dict[int, Callable[..., tuple[Tensor, Tensor]]] = {}
+        self._statistics: tuple[str, ...] = ()
 
     def choose_backend(self, planned_updates: int) -> Backend:
         """Settle how updates are run, once, before the first: it changes the last bits of the result."""
         wanted = self.config.compile
         pays = (
             planned_updates >= MIN_COMPILED_UPDATES
-            and parameter_count(self.network) <= MAX_COMPILED_PARAMETERS
+            and parameter_count(self.networks) <= MAX_COMPILED_PARAMETERS
             and self.theta.device.type == "cpu"
         )
         self._set_backend("compiled" if wanted == "on" or (wanted == "auto" and pays) else "eager")
         return self.backend
 
     def _set_backend(self, backend: Backend) -> None:
-        self.backend = backend if compiler_found() else "eager"
-        if isinstance(self.network, DuelingCNN):
-            self.network.fast = self.backend == "eager"  # a program's shapes must not depend on the data
+        self.backend = backend if compiler_found() and not self._changes_by_mode else "eager"
+        for network in self.networks.values():
+            if isinstance(network, DuelingCNN):
+                network.fast = self.backend == "eager"  # a program's shapes must not depend on the data
 
     def update(self, batch: Batch) -> UpdateResult:
         """One step of Adam on the loss of the algorithm; every `target_period_updates`-th also moves θ̃."""
@@ -123,16 +105,26 @@ class Learner:
         td_error_abs_B, stats = step(tensors)
         if copy_due:
             self.target.copy_(theta_before)  # θ̃ ← θ from before this step, so that θ̃ ≠ θ (App. E.1)
+            for frozen, buffer in zip(self.target_networks.buffers(), self.networks.buffers(), strict=True):
+                frozen.copy_(buffer)
         self.updates += 1
-        return UpdateResult(td_error_abs_B.cpu().numpy(), *stats.tolist())
+        names = (*self._statistics, "gradient_norm")
+        return UpdateResult(td_error_abs_B.cpu().numpy(), dict(zip(names, stats.tolist(), strict=True)))
 
     def q_values(self, observation: Tensor) -> Tensor:
         """Q of the online network, in units of Q."""
-        q_BA: Tensor = self.network(observation)
-        return unsquash(q_BA) if self.config.value_transform else q_BA
+        return self.algorithm.q_values(self._online(), observation)
+
+    def assess(self, batch: TensorBatch) -> Assessment:
+        """A batch under the present parameters."""
+        return self._assess(batch, self._online(), self._frozen())
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""
+        buffers = {
+            f"{place}_buffers": {name: buffer.clone() for name, buffer in networks.named_buffers()}
+            for place, networks in (("online", self.networks), ("target", self.target_networks))
+        }
         return {
             "theta": self.theta.clone(),
             "target": self.target.clone(),
@@ -142,6 +134,7 @@ class Learner:
             "gamma": self.gamma,
             "updates": self.updates,
             "backend": self.backend,
+            **{name: values for name, values in buffers.items() if values},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -154,201 +147,127 @@ class Learner:
                     "it belongs to another network or environment"
                 )
             mine.copy_(saved)
+        for place, networks in (("online", self.networks), ("target", self.target_networks)):
+            for name, buffer in networks.named_buffers():
+                buffer.copy_(torch.as_tensor(state[f"{place}_buffers"][name]))
         self.learning_rate = float(state["learning_rate"])
         self.gamma = state["gamma"]
         self.updates = int(state["updates"])
         self._set_backend(state["backend"])
 
-    def assess(self, batch: Tensors, online: Forward | None = None, target: Forward | None = None) -> Assessment:
-        """The loss of each sample: the one place where C-DQN, DQN and RG differ."""
-        online, target = online or self.network, target or self.target_network
-        config = self.config
-        use_huber, transform = config.loss == "huber", config.value_transform
+    def _online(self) -> Networks:
+        return dict(self.networks.items())
+
+    def _frozen(self) -> Networks:
+        return {name: self.target_networks[name] for name in self._with_target}
+
+    def _assess(self, batch: TensorBatch, online: Networks, target: Networks) -> Assessment:
         assert self.gamma is not None
-        facts = (batch.reward, batch.terminated, self.gamma**config.n_step)
-        targets: tuple[Tensor, ...]
-        if config.algorithm == "dqn":
-            q_B = losses.action_value(online(batch.observation), batch.action)
-            next_q_BA = target(batch.next_observation)
-            chooser_BA = online(batch.next_observation).detach() if config.double_q else None
-            targets = (losses.dqn_target(*facts, next_q_BA, chooser_BA, transform),)
-            terms = losses.dqn_loss(q_B, *targets, batch.weight, use_huber)
-        else:
-            # One pass for s and s′: the gradient flows through both.
-            q_BA, next_q_BA = online(torch.cat([batch.observation, batch.next_observation])).chunk(2)
-            q_B = losses.action_value(q_BA, batch.action)
-            y_msbe_B = losses.msbe_target(*facts, next_q_BA, transform)
-            if config.algorithm == "rg":
-                targets = (y_msbe_B,)
-                terms = losses.msbe_loss(q_B, *targets, batch.weight, use_huber)
-            else:
-                chooser_BA = next_q_BA.detach() if config.double_q else None
-                y_dqn_B = losses.dqn_target(*facts, target(batch.next_observation), chooser_BA, transform)
-                targets = (y_dqn_B, y_msbe_B)
-                terms = losses.cdqn_loss(q_B, *targets, batch.weight, use_huber)
-        next_value_B = next_q_BA.detach().amax(1)
-        if not transform:
-            return Assessment(terms, terms.td_error_abs, next_value_B)
-        errors = [losses.untransformed_td_error(q_B, y_B) for y_B in targets]
-        return Assessment(terms, torch.stack(errors).amax(0), unsquash(next_value_B))
+        return self.algorithm.assess(batch, online, target, self.gamma**self.config.n_step)
 
-    def _objective(self, batch: Tensors, online: Forward, target: Forward) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        """The mean loss to minimise; beside it |δ| and (logged loss, share of DQN's branch, mean max Q(s′))."""
-        terms, td_error_abs_B, next_value_B = self.assess(batch, online, target)
-        stats = [
-            losses.logged_loss(terms.td_error_abs, batch.weight),
-            terms.on_dqn_branch.to(next_value_B.dtype).mean(),
-            next_value_B.mean(),
-        ]
-        return terms.loss.mean(), (td_error_abs_B, torch.stack(stats))
+    def _objective(
+        self, batch: TensorBatch, online: Networks, target: Networks
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """The mean loss to minimise; beside it |δ| and the statistics, whose names are kept."""
+        assessment = self._assess(batch, online, target)
+        self._statistics = tuple(assessment.statistics)
+        statistics = torch.stack([value.detach() for value in assessment.statistics.values()])
+        return assessment.loss.mean(), (assessment.td_error_abs, statistics)
 
-    def _eager_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
+    def _eager_step(self, batch: TensorBatch) -> tuple[Tensor, Tensor]:
         self._optimizer.zero_grad()
-        loss, (td_error_abs_B, stats) = self._objective(batch, self.network, self.target_network)
+        with self._training_mode() if self._changes_by_mode else nullcontext():
+            loss, (td_error_abs_B, stats) = self._objective(batch, self._online(), self._frozen())
         loss.backward()  # type: ignore[no-untyped-call]
-        norm = clip_gradients_(self.network.parameters(), self.config.gradient_clip_norm)
-        self._optimizer.param_groups[0]["lr"] = self.learning_rate
+        norm = clip_gradients_(self.networks.parameters(), self.config.gradient_clip_norm)
+        for group in self._optimizer.param_groups:
+            group["lr"] = self.learning_rate * group["factor"]
         for state in self._optimizer.state.values():
             state["step"].fill_(self.updates)
         self._optimizer.step()
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
+    @contextmanager
+    def _training_mode(self) -> Iterator[None]:
+        """For networks that differ between training and acting; what is random in them is a function of the update."""
+        seed = np.random.SeedSequence((self.config.seed, self.updates)).generate_state(1)[0]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(seed))
+            self.networks.train()
+            yield
+            self.networks.eval()
+
     def _fused_adam(self) -> torch.optim.Adam:
         """PyTorch's Adam, one pass over the memory; its moments are views of ours."""
-        parameters = list(self.network.parameters())
-        optimizer = torch.optim.Adam(parameters, betas=(BETA1, BETA2), eps=self.config.adam_epsilon, fused=True)
-        moments = (_views(self.network, self.first_moment), _views(self.network, self.second_moment))
-        for parameter, first, second in zip(parameters, *(views.values() for views in moments), strict=True):
+        groups = [
+            {"params": list(network.parameters()), "factor": self._factors[name]}
+            for name, network in self.networks.items()
+        ]
+        optimizer = torch.optim.Adam(groups, betas=(BETA1, BETA2), eps=self.config.adam_epsilon, fused=True)
+        moments = (views(self.networks, self.first_moment), views(self.networks, self.second_moment))
+        pairs = zip(self.networks.parameters(), *(pieces.values() for pieces in moments), strict=True)
+        for parameter, first, second in pairs:
             optimizer.state[parameter] = {"step": torch.zeros(()), "exp_avg": first, "exp_avg_sq": second}
         return optimizer
 
-    def _compiled_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
+    def _compiled_step(self, batch: TensorBatch) -> tuple[Tensor, Tensor]:
         sizes = step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon)
         self._sizes.copy_(torch.tensor(sizes, dtype=self._sizes.dtype))
         inputs = (self.theta, self.target, self.first_moment, self.second_moment, self._sizes, *batch)
         step = self._compiled.get(len(batch.action))
         if step is None:
             try:
-                step = _compile(self._functional_step, inputs)
+                step = compile_for(self._functional_step, inputs)
             except Exception:  # whatever a compiler that is there but does not work may raise
                 self._set_backend("eager")
                 return self._eager_step(batch)
             self._compiled[len(batch.action)] = step
         return step(*inputs)
 
-    def _call(self, parameters: dict[str, Tensor], observation: Tensor) -> Tensor:
-        q_BA: Tensor = functional_call(self.network, parameters, (observation,))
-        return q_BA
-
     def _functional_step(
         self, theta: Tensor, target: Tensor, first: Tensor, second: Tensor, sizes: Tensor, *batch: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The update as a function of its tensors, for `_compile`."""
+        """The update as a function of its tensors, for `compile_for`."""
 
         def objective(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-            def online(observation: Tensor) -> Tensor:
-                return self._call(parameters, observation)
+            return self._objective(TensorBatch(*batch), self._functions(parameters), frozen)
 
-            def frozen(observation: Tensor) -> Tensor:
-                return self._call(target_parameters, observation)
-
-            return self._objective(Tensors(*batch), online, frozen)
-
-        target_parameters = _views(self.network, target)
-        gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(_views(self.network, theta))
-        pairs = zip(gradients.values(), self.network.parameters(), strict=True)
-        flat_gradient = torch.cat([_flat(gradient, parameter) for gradient, parameter in pairs])
+        functions = self._functions(views(self.networks, target))
+        frozen = {name: functions[name] for name in self._with_target}
+        gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(views(self.networks, theta))
+        pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
+        flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
         gradient, norm = clip_norm(flat_gradient, self.config.gradient_clip_norm)
-        adam_step_(theta, first, second, gradient, sizes)
+        vectors = (theta, first, second, gradient)
+        if set(self._factors.values()) == {1.0}:
+            adam_step_(*vectors, sizes)
+        else:
+            lengths = [parameter_count(network) for network in self.networks.values()]
+            pieces = zip(*(torch.split(vector, lengths) for vector in vectors), strict=True)
+            for factor, own in zip(self._factors.values(), pieces, strict=True):
+                adam_step_(own[0], own[1], own[2], own[3], sizes, factor)
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
+    def _functions(self, parameters: Mapping[str, Tensor]) -> dict[str, Forward]:
+        """The networks as functions of observations, with these parameters."""
+        return {name: partial(self._call, name, parameters) for name in self.networks}
 
-def _compile(function: Callable[..., Any], inputs: Sequence[Tensor]) -> Callable[..., Any]:
-    """`function` as one program for tensors of exactly these shapes.
-
-    Traced with make_fx and built by Inductor without Dynamo between them: there are no guards to check on every
-    call, since shapes never change, and no cache in which one learner could find another's program.
-    """
-    import torch._inductor
-    from torch.fx.experimental.proxy_tensor import make_fx
-
-    examples: list[Any] = [tensor.clone() for tensor in inputs]
-    graph = make_fx(function)(*examples)
-    program: Callable[..., Any] = torch._inductor.compile(
-        graph, examples, options={"cpp.threads": 1, "size_asserts": False}
-    )
-    program(*examples)  # the first call may still build something: better here, where failing is allowed
-    return program
+    def _call(self, name: str, parameters: Mapping[str, Tensor], observation: Tensor) -> Tensor:
+        prefix = f"{name}."
+        own = {key.removeprefix(prefix): value for key, value in parameters.items() if key.startswith(prefix)}
+        output: Tensor = functional_call(self.networks[name], own, (observation,))
+        return output
 
 
-def compiler_found() -> bool:
-    """Whether torch.compile can build for the CPU here: it needs a C++ compiler."""
-    candidates: Sequence[str] = [os.environ["CXX"]] if os.environ.get("CXX") else ("g++", "clang++", "c++")
-    return any(shutil.which(name) for name in candidates)
+def _changes_by_mode(networks: nn.Module) -> bool:
+    """Whether training differs from acting, as with batch normalisation and dropout."""
+    kinds = (nn.modules.batchnorm._NormBase, nn.modules.dropout._DropoutNd)
+    return any(True for _ in networks.buffers()) or any(isinstance(module, kinds) for module in networks.modules())
 
 
-def _views(network: nn.Module, flat: Tensor) -> dict[str, Tensor]:
-    """The flat vector cut into the network's parameters, by name."""
-    named = dict(network.named_parameters())
-    pieces = torch.split(flat, [parameter.numel() for parameter in named.values()])
-    return {name: _shaped(piece, p) for (name, p), piece in zip(named.items(), pieces, strict=True)}
-
-
-def _shaped(piece: Tensor, parameter: Tensor) -> Tensor:
-    """A piece of the flat vector as a view with the shape, and the order in memory, of the parameter."""
-    if not _is_channels_last(parameter):
-        return piece.view(parameter.shape)
-    outputs, inputs, height, width = parameter.shape
-    return piece.view(outputs, height, width, inputs).permute(0, 3, 1, 2)
-
-
-def _flat(tensor: Tensor, parameter: Tensor) -> Tensor:
-    """The inverse of `_shaped`, for a tensor of the parameter's shape."""
-    return (tensor.permute(0, 2, 3, 1) if _is_channels_last(parameter) else tensor).reshape(-1)
-
-
-def _is_channels_last(parameter: Tensor) -> bool:
-    return not parameter.is_contiguous() and parameter.is_contiguous(memory_format=torch.channels_last)
-
-
-def _point_(network: nn.Module, flat: Tensor) -> None:
-    """Make the network's parameters views of `flat`."""
-    for parameter, view in zip(network.parameters(), _views(network, flat).values(), strict=True):
-        parameter.data = view
-
-
-def _flatten_(network: nn.Module) -> Tensor:
-    """Move the network's parameters into one vector, of which they become views."""
-    flat = torch.cat([_flat(parameter.detach(), parameter) for parameter in network.parameters()])
-    _point_(network, flat)
-    return flat
-
-
-def _to_tensors(batch: Batch, device: torch.device) -> Tensors:
+def _to_tensors(batch: Batch, device: torch.device) -> TensorBatch:
     """A batch on the device; to a GPU from pinned memory, so that the copy does not wait."""
     tensors = [torch.from_numpy(array) for array in batch[:6]]
     if device.type != "cpu":
         tensors = [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
-    return Tensors(*tensors)
-
-
-def first_network(spec: EnvSpec, config: Config) -> nn.Module:
-    """The network with which a run begins: a function of its configuration, the seed included."""
-    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
-        torch.manual_seed(config.seed)
-        return make_network(
-            spec.observation_shape,
-            spec.num_actions,
-            config.hidden,
-            config.dueling,
-            config.channels,
-            config.initial_weights,
-        )
-
-
-def choose_device(wanted: str, large_network: bool) -> torch.device:
-    """The device that a configuration asks for, or an error that says what is missing."""
-    found = torch.cuda.is_available()
-    if wanted == "cuda" and not found:
-        raise ConfigError("device is 'cuda', but PyTorch finds no GPU: use --device cpu, or install PyTorch for CUDA")
-    return torch.device("cuda" if wanted == "cuda" or (wanted == "auto" and found and large_network) else "cpu")
+    return TensorBatch(*tensors)

@@ -32,8 +32,8 @@ class Progress:
     episodes: int
     return_mean: float | None
     loss: float | None
-    dqn_share: float | None
     q_mean: float | None
+    """Mean of max Q(s) of the online network"""
     q_bound: float | None
     """r_max/(1−γ), with the largest reward so far"""
     earned_low: float | None
@@ -43,9 +43,12 @@ class Progress:
     epsilon: float
     beta: float | None
     steps_per_second: float
+    statistics: dict[str, float]
+    """What else the algorithm reports: for C-DQN "dqn_share", the share of samples on DQN's branch"""
 
     def row(self) -> Row:
-        return {"kind": "progress", **asdict(self)}
+        values = asdict(self)
+        return {"kind": "progress", **values.pop("statistics"), **values}
 
 
 @dataclass(frozen=True)
@@ -91,11 +94,12 @@ class Tally:
         self.episodes = 0
         self.reward_abs_max = 0.0
         self._returns: deque[float] = deque(maxlen=RETURN_WINDOW)
-        self._sums = np.zeros(4)
+        self._sums: dict[str, float] = {}
         self._updates = 0
 
     def add_update(self, result: UpdateResult) -> None:
-        self._sums += result[1:]
+        for name, value in result.statistics.items():
+            self._sums[name] = self._sums.get(name, 0.0) + value
         self._updates += 1
 
     def add_episode(self, episode: Episode) -> None:
@@ -105,14 +109,10 @@ class Tally:
     def return_mean(self) -> float | None:
         return float(np.mean(self._returns)) if self._returns else None
 
-    def take_means(self) -> dict[str, float | None]:
-        """Means of loss, share of the DQN branch, max Q and gradient norm; the sums begin anew."""
-        names = ("loss", "dqn_share", "q_mean", "gradient_norm")
-        means: dict[str, float | None] = dict.fromkeys(names)
-        if self._updates:
-            means = dict(zip(names, (self._sums / self._updates).tolist(), strict=True))
-        self._sums[:] = 0
-        self._updates = 0
+    def take_means(self) -> dict[str, float]:
+        """Means of the statistics over the updates since the last time, by name; none if there were no updates."""
+        means = {name: total / self._updates for name, total in self._sums.items()}
+        self._sums, self._updates = {}, 0
         return means
 
     def state_dict(self) -> dict[str, Any]:
@@ -120,7 +120,7 @@ class Tally:
             "episodes": self.episodes,
             "reward_abs_max": self.reward_abs_max,
             "returns": np.array(self._returns),
-            "sums": self._sums.copy(),
+            "sums": dict(self._sums),
             "updates": self._updates,
         }
 
@@ -128,7 +128,10 @@ class Tally:
         self.episodes = int(state["episodes"])
         self.reward_abs_max = float(state["reward_abs_max"])
         self._returns = deque(np.asarray(state["returns"]).tolist(), maxlen=RETURN_WINDOW)
-        self._sums = np.array(state["sums"])
+        sums = state["sums"]
+        if not isinstance(sums, dict):  # of an older run, by position
+            sums = dict(zip(("loss", "dqn_share", "q_mean", "gradient_norm"), np.asarray(sums).tolist(), strict=True))
+        self._sums = {name: float(total) for name, total in sums.items()}
         self._updates = int(state["updates"])
 
 

@@ -18,18 +18,17 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from cdqn.config import LABELS, Config
+from cdqn.config import Config
 from cdqn.envs import EnvSpec
 from cdqn.errors import NonFiniteError
 from cdqn.exploration import make_exploration
-from cdqn.replay import MultiStep, Prefetcher
+from cdqn.replay import MultiStep, Prefetcher, UniformReplay
 from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
 from cdqn.training.actor import Actor
+from cdqn.training.build import make_learner, make_replay
 from cdqn.training.calibrator import Calibrator
 from cdqn.training.collector import Collector
 from cdqn.training.divergence import Watch
-from cdqn.training.learner import Learner, choose_device, first_network
-from cdqn.training.memory import make_replay
 from cdqn.training.metrics import Event, Progress, Tally
 
 
@@ -41,13 +40,14 @@ class Trainer:
         self.spec = spec
         self.budget_steps: int | None = None
         replay_rng, self._rng = (np.random.default_rng(s) for s in np.random.SeedSequence(config.seed).spawn(2))
-        network = first_network(spec, config)
-        self.learner = Learner(network.to(choose_device(config.device, spec.kind == "atari")), config)
-        self.actor = Actor(network)
+        self.learner = make_learner(spec, config)
+        self.actor = Actor(self.learner)
         self.exploration = make_exploration(config.exploration, spec.num_actions, env.num_envs)
         self.replay = make_replay(spec, config, replay_rng)
         self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
-        self._prefetcher = Prefetcher(self.replay) if spec.kind == "atari" else None
+        # A memory of somebody else's may not be made to be drawn from in another thread.
+        ours = self.replay if isinstance(self.replay, UniformReplay) else None
+        self._prefetcher = Prefetcher(ours) if ours is not None and spec.kind == "atari" else None
         self.collector = Collector(env, spec, config.seed, config.reward_clip)
         self.calibrator = Calibrator(
             env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier, config.normalize_rewards
@@ -188,17 +188,14 @@ class Trainer:
                 self.replay.update_priorities(batch.slots, result.td_error_abs)
             except NonFiniteError as error:
                 raise NonFiniteError(
-                    f"{LABELS[config.algorithm]} diverged at step {self.steps}, update {self.learner.updates}: "
+                    f"{config.algorithm_class.label} diverged at step {self.steps}, update {self.learner.updates}: "
                     f"{error}; lower learning_rate, lengthen target_period_updates, or use algorithm cdqn"
                 ) from error
             self.tally.add_update(result)
 
     def _progress(self, steps_per_second: float) -> Progress:
         means = self.tally.take_means()
-        if self.config.algorithm != "cdqn":
-            means["dqn_share"] = None
-        if means["q_mean"] is not None:
-            means["q_mean"] = self.calibrator.raw_q(means["q_mean"])
+        loss, q_mean, gradient_norm = (means.pop(name, None) for name in ("loss", "q_mean", "gradient_norm"))
         earned_low, earned_high = self.watch.earned.range() or (None, None)
         return Progress(
             step=self.steps,
@@ -211,5 +208,8 @@ class Trainer:
             epsilon=self.epsilon(),
             beta=self.beta() if self.config.replay == "prioritized" else None,
             steps_per_second=steps_per_second,
-            **means,
+            loss=loss,
+            q_mean=None if q_mean is None else self.calibrator.raw_q(q_mean),
+            gradient_norm=gradient_norm,
+            statistics=means,
         )

@@ -1,0 +1,41 @@
+"""Algorithms: one file each, over the interface of `base`; in house order.
+
+What a user names as module:Class is found here too, after the user has imported it (`cdqn.storage.named_code`).
+"""
+
+from cdqn.algorithms.base import Algorithm, Assessment, BuildNetwork, Network, Networks, TensorBatch
+from cdqn.algorithms.cdqn import CDQN
+from cdqn.algorithms.dqn import DQN
+from cdqn.algorithms.rg import RG
+from cdqn.errors import ConfigError
+from cdqn.storage.named_code import is_code_name, named
+
+__all__ = [
+    "ALGORITHMS",
+    "CDQN",
+    "DQN",
+    "RG",
+    "Algorithm",
+    "Assessment",
+    "BuildNetwork",
+    "Network",
+    "Networks",
+    "TensorBatch",
+    "find_algorithm",
+]
+
+ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (CDQN, DQN, RG)}
+
+
+def find_algorithm(name: str) -> type[Algorithm]:
+    """The algorithm of a name: one of ours, or a class of the user's, module:Class."""
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    if not is_code_name(name):
+        raise ConfigError(
+            f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}, or name your own as module:Class"
+        )
+    algorithm = named(name)
+    if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
+        raise ConfigError(f"{name} is {algorithm!r}: an algorithm is a class derived from cdqn.algorithms.Algorithm")
+    return algorithm

@@ -1,0 +1,77 @@
+"""Code that a setting names, module:Name: an algorithm, a network, a replay memory or an exploration of the user's.
+
+Importing a module runs it. So a name becomes an object only by the user's own word: typed on the command line, given
+as an object in Python, or allowed for a folder with `allow_import`. What a folder names is never imported by itself.
+"""
+
+import importlib
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from cdqn.errors import CheckpointError, ConfigError
+
+_objects: dict[str, Any] = {}
+"""What the user has named so far, in this process."""
+
+
+def is_code_name(name: str) -> bool:
+    """Whether it has the form module:Name."""
+    module, colon, rest = name.partition(":")
+    return bool(colon and rest) and all(part.isidentifier() for part in module.split("."))
+
+
+def name_of(thing: Any) -> str:
+    """The name of a class or function that the user holds; from now on it is known in this process."""
+    name = f"{thing.__module__}:{thing.__qualname__}"
+    _objects[name] = thing
+    return name
+
+
+def import_named(name: str) -> Any:
+    """Import what the user has named, from the current folder too, as `python -m` would."""
+    module, _, attributes = name.partition(":")
+    if name in _objects:
+        return _objects[name]
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())  # at the end: a file here must not take the place of an installed module
+    try:
+        thing: Any = importlib.import_module(module)
+    except ImportError as error:
+        raise ConfigError(
+            f"{name}: no module {module!r} can be imported ({error}): check the name, or PYTHONPATH"
+        ) from error
+    for attribute in attributes.split("."):
+        if not hasattr(thing, attribute):
+            raise ConfigError(f"{name}: module {module!r} has no {attributes!r}: check the name")
+        thing = getattr(thing, attribute)
+    _objects[name] = thing
+    return thing
+
+
+def named(name: str) -> Any:
+    """What the user has named or imported; never imports."""
+    if name not in _objects:
+        module = name.partition(":")[0]
+        raise ConfigError(
+            f"{name!r} needs the code of module {module!r}, which has not been imported: if you trust it, add "
+            f"--allow-import {module}, in Python cdqn.load(path, allow_import={module!r})"
+        )
+    return _objects[name]
+
+
+def import_allowed(folder: Path, names: Iterable[str], allow_import: str | Iterable[str]) -> None:
+    """Import what a folder names, as far as the user has allowed it; refuse the folder if it names more."""
+    allowed = [allow_import] if isinstance(allow_import, str) else list(allow_import)
+    for name in names:
+        if name in _objects:
+            continue
+        module = name.partition(":")[0]
+        if module not in allowed:
+            raise CheckpointError(
+                f"{folder} was trained with {name!r}, and that runs the code of module {module!r}: if you trust it, "
+                f"add --allow-import {module}, in Python cdqn.load(path, allow_import={module!r})"
+            )
+        import_named(name)

@@ -1,0 +1,136 @@
+"""From a configuration to the parts of a run: networks, learner, replay memory.
+
+The one place that chooses by the kind of observation.
+"""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import psutil
+import torch
+from torch import nn
+
+from cdqn.algorithms import Network
+from cdqn.config import Config
+from cdqn.envs import EnvSpec
+from cdqn.errors import ConfigError
+from cdqn.nn.networks import make_network
+from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformReplay
+from cdqn.storage.named_code import is_code_name, named
+from cdqn.training.learner import Learner
+
+
+def make_learner(spec: EnvSpec, config: Config) -> Learner:
+    """The learner with which a run begins: a function of its configuration, the seed included."""
+    device = choose_device(config.device, spec.kind == "atari")
+    networks = first_networks(spec, config)
+    return Learner({name: part._replace(module=part.module.to(device)) for name, part in networks.items()}, config)
+
+
+def first_networks(spec: EnvSpec, config: Config) -> dict[str, Network]:
+    """The networks of the algorithm, with their first weights."""
+
+    def build(outputs: int, dueling: bool | None = None) -> nn.Module:
+        shape = dataclasses.replace(spec, num_actions=outputs)
+        if config.network is not None:
+            return _own_network(shape, config.network)
+        dueling = config.dueling if dueling is None else dueling
+        return make_network(
+            spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights
+        )
+
+    with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
+        torch.manual_seed(config.seed)
+        return config.algorithm_class(config.resolved()).networks(spec, build)
+
+
+def _own_network(spec: EnvSpec, name: str) -> nn.Module:
+    """The network of a user, after a look at what it is."""
+    network = named(name)(spec)
+    if not isinstance(network, nn.Module):
+        raise ConfigError(f"network {name} made {network!r}: it must make an nn.Module")
+    kinds = {parameter.dtype for parameter in network.parameters()}
+    if kinds != {torch.float32}:
+        found = ", ".join(sorted(str(kind) for kind in kinds)) or "no parameters"
+        raise ConfigError(f"network {name} has {found}: all of its parameters must be torch.float32")
+    observation = torch.zeros((2, *spec.observation_shape), dtype=_torch_dtype(spec))
+    try:
+        with torch.no_grad():
+            shape = tuple(network.eval()(observation).shape)
+    except Exception as error:  # whatever a user's module raises
+        raise ConfigError(
+            f"network {name} fails on observations of shape {tuple(observation.shape)} and {observation.dtype}: {error}"
+        ) from error
+    if shape != (2, spec.num_actions):
+        raise ConfigError(
+            f"network {name} returns shape {shape} for 2 observations: it must be (2, {spec.num_actions})"
+        )
+    return network
+
+
+def _torch_dtype(spec: EnvSpec) -> torch.dtype:
+    return torch.from_numpy(np.zeros(0, dtype=spec.observation_dtype)).dtype
+
+
+def choose_device(wanted: str, large_network: bool) -> torch.device:
+    """The device that a configuration asks for, or an error that says what is missing."""
+    found = torch.cuda.is_available()
+    if wanted == "cuda" and not found:
+        raise ConfigError("device is 'cuda', but PyTorch finds no GPU: use --device cpu, or install PyTorch for CUDA")
+    return torch.device("cuda" if wanted == "cuda" or (wanted == "auto" and found and large_network) else "cpu")
+
+
+def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Replay:
+    """The memory a (resolved) configuration asks for, if there is room for it."""
+    if is_code_name(config.replay):
+        own: Replay = named(config.replay)(spec, config, rng)
+        return own
+    store = _make_store(spec, config)
+    common: dict[str, Any] = {
+        "rng": rng,
+        "eviction": config.eviction,
+        "discard_fraction": config.discard_fraction,
+    }
+    if config.replay == "uniform":
+        return UniformReplay(store, **common)
+    # A setting that cannot act is None in a resolved configuration, and then the default is as good as any.
+    priorities = {
+        "alpha": config.alpha,
+        "priority_epsilon": config.priority_epsilon,
+        "floor_divisor": config.floor_divisor,
+        "initial_priority": config.initial_priority,
+        "raise_predecessor": config.raise_predecessor,
+        "scheme": config.priority_scheme,
+    }
+    given: dict[str, Any] = {name: value for name, value in priorities.items() if value is not None}
+    return PrioritizedReplay(store, **common, **given)
+
+
+def memory_estimate(spec: EnvSpec, config: Config) -> int:
+    """Bytes that the replay memory will take, when the budget is spent, as far as can be told beforehand."""
+    rows = min(config.memory_size, config.steps)
+    if spec.kind == "atari":
+        from cdqn.replay.frames import estimated_bytes
+
+        return estimated_bytes(rows, spec.observation_shape, config.eviction)
+    return rows * ArrayStore(1, spec.observation_shape, spec.observation_dtype).nbytes
+
+
+def readable_bytes(count: int) -> str:
+    """As people write it: 1.1 GB, 47 MB."""
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def _make_store(spec: EnvSpec, config: Config) -> Store:
+    needed, available = memory_estimate(spec, config), psutil.virtual_memory().available
+    if needed > available:
+        raise ConfigError(
+            f"memory_size {config.memory_size:,} with observations of shape {spec.observation_shape} needs about "
+            f"{readable_bytes(needed)}, and {readable_bytes(available)} of memory are available: lower memory_size"
+        )
+    if spec.kind == "atari":
+        from cdqn.replay.frames import FrameStore  # needs an optional package
+
+        return FrameStore(config.memory_size, spec.observation_shape, config.eviction, config.n_step)
+    return ArrayStore(config.memory_size, spec.observation_shape, spec.observation_dtype)

@@ -1,0 +1,32 @@
+"""Functions of tensors as compiled programs."""
+
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+
+
+def compile_for(function: Callable[..., Any], inputs: Sequence[Tensor]) -> Callable[..., Any]:
+    """`function` as one program for tensors of exactly these shapes.
+
+    Traced with make_fx and built by Inductor without Dynamo between them: there are no guards to check on every
+    call, since shapes never change, and no cache in which one learner could find another's program.
+    """
+    import torch._inductor
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    examples: list[Any] = [tensor.clone() for tensor in inputs]
+    graph = make_fx(function)(*examples)
+    program: Callable[..., Any] = torch._inductor.compile(
+        graph, examples, options={"cpp.threads": 1, "size_asserts": False}
+    )
+    program(*examples)  # the first call may still build something: better here, where failing is allowed
+    return program
+
+
+def compiler_found() -> bool:
+    """Whether torch.compile can build for the CPU here: it needs a C++ compiler."""
+    candidates: Sequence[str] = [os.environ["CXX"]] if os.environ.get("CXX") else ("g++", "clang++", "c++")
+    return any(shutil.which(name) for name in candidates)
