@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from cdqn.replay import Batch, Transitions
-from cdqn.training.metrics import Progress
+from cdqn.training.events import Progress
 
 
 class CountingEnv(gym.Env):

@@ -14,7 +14,7 @@ from cdqn.agent import AGENTS, Agent
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.runs.runner import resume_run, train_run
-from cdqn.training.evaluation import EvaluationResult
+from cdqn.training.events import Episode, EvaluationResult
 from helpers import ChoiceEnv, CountingEnv, ForgetfulEnv, SavedVectorEnv, WalkEnv, assert_same_state, largest_file
 
 TINY = {
@@ -314,7 +314,7 @@ def test_learning_for_no_steps_is_refused(steps):
 
 def test_callback_sees_every_event_of_the_history():
     events = []
-    agent = agent_of().learn(200, callback=events.append)
+    agent = agent_of().learn(200, callbacks=lambda event, agent: events.append(event))
     assert len(events) == len(agent.history) > 5
 
 
@@ -347,14 +347,14 @@ def test_crashed_run_resumes_to_the_same_metrics_and_weights(tmp_path, crash_at,
     straight = run_agent()
     train_run(straight, tmp_path / "straight")
 
-    def crash(row):
-        if row["step"] >= crash_at:
+    def crash(event, agent):
+        if event.step >= crash_at:
             raise CutError
 
     with pytest.raises(CutError):
         train_run(run_agent(), tmp_path / "crashed", [crash])
     agents = []
-    outcome = resume_run(tmp_path / "crashed", env=walking(), consumers_for=lambda a, until: agents.append(a) or ())
+    outcome = resume_run(tmp_path / "crashed", env=walking(), callbacks=lambda a, until: agents.append(a) or ())
     assert outcome.finished
     assert rows_of(tmp_path / "crashed") == rows_of(tmp_path / "straight")
     assert_same_state(arrays_only(agents[0].trainer.state_dict()), arrays_only(straight.trainer.state_dict()))
@@ -365,13 +365,12 @@ def test_stopped_run_evaluates_at_the_same_steps_after_resuming(tmp_path, monkey
     monkeypatch.setattr(Agent, "evaluate", lambda self, episodes, **_: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
     settings = {"log_period_steps": 100, "evaluation_period_steps": 150, "checkpoint_period_steps": 1000}
     train_run(run_agent(**settings), tmp_path / "straight")
-    agent = run_agent(**settings)
 
-    def stop(row):
-        if row["kind"] == "episode" and row["step"] > 150:
-            agent.trainer.stop()
+    def stop(event, agent):
+        if isinstance(event, Episode) and event.step > 150:
+            agent.stop()
 
-    outcome = train_run(agent, tmp_path / "stopped", [stop])
+    outcome = train_run(run_agent(**settings), tmp_path / "stopped", [stop])
     assert not outcome.finished
     assert 150 < outcome.steps < 200
     resume_run(tmp_path / "stopped", env=walking())
@@ -382,18 +381,18 @@ def test_stopped_run_evaluates_at_the_same_steps_after_resuming(tmp_path, monkey
     assert steps_of[0] == steps_of[1]
 
 
-def test_resumption_that_gives_up_open_episodes_is_told_to_the_consumers(tmp_path, monkeypatch):
+def test_resumption_that_gives_up_open_episodes_is_told_to_the_callbacks(tmp_path, monkeypatch):
     monkeypatch.setattr(Agent, "evaluate", lambda self, episodes, **_: EvaluationResult(np.zeros(2), np.ones(2), 0.0))
 
-    def crash(row):
-        if row["step"] >= 300:
+    def crash(event, agent):
+        if event.step >= 300:
             raise CutError
 
     with pytest.raises(CutError):
         train_run(run_agent(), tmp_path / "run", [crash])
     rows = []
     env = walking(env=ForgetfulEnv)
-    resume_run(tmp_path / "run", env=env, consumers_for=lambda agent, until: [rows.append])
+    resume_run(tmp_path / "run", env=env, callbacks=[lambda event, agent: rows.append(event.row())])
     assert rows[0]["kind"] == "warning"
     assert "does not repeat" in rows[0]["message"]
 

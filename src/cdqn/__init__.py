@@ -5,11 +5,26 @@ agent.learn(50_000)
 print(agent.evaluate(episodes=20))
 """
 
-__version__ = "0.1.0"
-
 from cdqn.agent import CDQN, DQN, Agent, ResidualGradient, load
 from cdqn.config import Config
 from cdqn.errors import CdqnError
-from cdqn.training.evaluation import EvaluationResult
+from cdqn.runs.runner import resume_run, train_run
+from cdqn.storage.files import VERSION
+from cdqn.training import callbacks
+from cdqn.training.events import EvaluationResult
 
-__all__ = ["CDQN", "DQN", "Agent", "CdqnError", "Config", "EvaluationResult", "ResidualGradient", "load"]
+__version__ = VERSION
+__all__ = [
+    "CDQN",
+    "DQN",
+    "Agent",
+    "CdqnError",
+    "Config",
+    "EvaluationResult",
+    "ResidualGradient",
+    "__version__",
+    "callbacks",
+    "load",
+    "resume_run",
+    "train_run",
+]

@@ -10,7 +10,7 @@ agent = cdqn.load("runs/a")        # resumes exactly where it stopped
 import copy
 import json
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,7 +20,6 @@ import torch
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-import cdqn
 from cdqn import algorithms
 from cdqn.algorithms import Algorithm
 from cdqn.config import PREPROCESSING, Config, code_names
@@ -28,10 +27,11 @@ from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind
 from cdqn.errors import CdqnError, CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, load_checkpoint, save_checkpoint
-from cdqn.storage.files import read_json, require_no_links, write_json, write_text, writing
+from cdqn.storage.files import VERSION, read_json, require_no_links, write_json, write_text, writing
 from cdqn.storage.named_code import import_allowed, import_named, is_code_name, name_of
-from cdqn.training.evaluation import EvaluationResult, evaluate
-from cdqn.training.metrics import Event, Row, Warned, row_of
+from cdqn.training.callbacks import Callback, Evaluations, announce
+from cdqn.training.evaluation import evaluate
+from cdqn.training.events import EvaluationResult, Event, Row, Warned
 from cdqn.training.trainer import Trainer
 
 
@@ -44,6 +44,7 @@ class Agent:
     """
 
     algorithm: ClassVar[str]
+    _for_run_folders: Sequence[str] = ()
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class Agent:
                 f"which algorithm? Use one of {names}, without the setting algorithm, or cdqn.Agent(env, algorithm=...)"
             )
         chosen = _named_algorithm(self.algorithm if algorithm is None else algorithm)
+        self._for_run_folders = [name for name in ACT_ON_FOLDERS if settings.get(name) is not None]
         preset = preset or default_preset(kind_of(env))
         if not isinstance(env, str):  # a preset's frames are for games that are made by name
             settings = dict.fromkeys(PREPROCESSING) | settings
@@ -109,11 +111,14 @@ class Agent:
             raise ConfigError(f"weights of shape {theta.shape} do not fit this network: it has {mine.numel()}")
         mine.copy_(torch.from_numpy(theta))
 
-    def learn(self, steps: int, callback: Callable[[Event], None] | None = None) -> Self:
-        """Train for `steps` more steps; `callback` sees each event. Rows of metrics gather in `history`.
+    def learn(self, steps: int, callbacks: Callback | Sequence[Callback] = ()) -> Self:
+        """Train for `steps` more steps, less if a callback calls `stop`. Rows of metrics gather in `history`.
 
-        What the run warns of, divergence above all, is a Python warning.
+        Callbacks are called with each event and the agent (`cdqn.callbacks`). What the run warns of, divergence above
+        all, is a Python warning. For a run folder with checkpoints while training, use `cdqn.train_run`.
         """
+        for name in self._for_run_folders:
+            raise ConfigError(f"{name} acts on a run folder: use cdqn.train_run(agent, folder) in place of learn")
         if steps < 1:
             raise ConfigError(f"learn was asked for {steps} steps: it must be at least 1")
         if self.steps + steps <= self.config.warmup_steps:
@@ -122,13 +127,17 @@ class Agent:
                 "nothing is learned yet; learn for longer, or lower warmup_steps",
                 stacklevel=2,
             )
+        given = (callbacks,) if callable(callbacks) else tuple(callbacks)
+        everyone: tuple[Callback, ...] = (_remember, *given, Evaluations(self))
         for event in self.trainer.run(self.steps + steps):
-            self.history.append(row_of(event))
             if isinstance(event, Warned):
                 warnings.warn(f"step {event.step:,}: {event.message}", stacklevel=2)
-            if callback:
-                callback(event)
+            announce(event, self, everyone)
         return self
+
+    def stop(self) -> None:
+        """End the training under way after the step at hand; for callbacks."""
+        self.trainer.stop()
 
     def evaluate(
         self,
@@ -227,6 +236,14 @@ class Agent:
             raise ConfigError(
                 f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...)"
             ) from error
+
+
+def _remember(event: Event, agent: Agent) -> None:
+    agent.history.append(event.row())
+
+
+ACT_ON_FOLDERS = ("checkpoint_period_steps", "candidate_period_steps")
+"""Settings that mean nothing where there is no run folder."""
 
 
 class CDQN(Agent):
@@ -348,7 +365,7 @@ class Restored:
 def write_run_config(run: Path, agent: Agent) -> None:
     """RUN/config.json: the environment and every setting."""
     run.mkdir(parents=True, exist_ok=True)
-    content = {"cdqn": cdqn.__version__, "config": {"env_id": agent.env_id, **agent.config.to_json()}}
+    content = {"cdqn": VERSION, "config": {"env_id": agent.env_id, **agent.config.to_json()}}
     write_json(run / "config.json", content)
 
 

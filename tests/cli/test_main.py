@@ -405,7 +405,7 @@ def test_full_disk_is_told_and_the_last_checkpoint_stays(here, capsys):
 
 
 def test_two_processes_cannot_train_one_run(finished_run, capsys):
-    from cdqn.runs.runner import locked
+    from cdqn.runs.folders import locked
 
     with locked(finished_run):
         assert main(["resume", str(finished_run), "--steps", "9000"]) == 1

@@ -17,7 +17,7 @@ from cdqn.runs.candidates import Candidates
 from cdqn.runs.runner import resume_run, train_run
 from cdqn.storage import checkpoint
 from cdqn.storage.checkpoint import load_checkpoint_values, read_weights, write_weights
-from cdqn.training.collector import Episode
+from cdqn.training.events import Episode, Progress
 
 SETTINGS = {
     "steps": 2400,
@@ -301,11 +301,11 @@ class Killed(BaseException):
 
 
 def kill_at(step):
-    def consumer(row):
-        if row["kind"] == "progress" and row["step"] >= step:
+    def callback(event, agent):
+        if isinstance(event, Progress) and event.step >= step:
             raise Killed
 
-    return consumer
+    return callback
 
 
 @pytest.mark.parametrize("period", [100, 167])
@@ -319,7 +319,7 @@ def test_killed_and_resumed_run_keeps_the_same_candidates(tmp_path, whole, perio
         train_run(new_agent(candidate_period_steps=period), run, [kill_at(350)])
     for step in (350, 1049, 1480, 1999, 2400):
         with pytest.raises(Killed):
-            resume_run(run, consumers_for=lambda agent, until, step=step: [kill_at(step)])
+            resume_run(run, callbacks=[kill_at(step)])
         named = {
             f"step-{entry['step']:09d}.safetensors" for entry in (books_of(run) or {"candidates": []})["candidates"]
         }

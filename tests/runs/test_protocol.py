@@ -15,8 +15,8 @@ from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.protocol import render_protocol, table1
 from cdqn.report.tables import format_number
 from cdqn.runs.candidates import Candidates
+from cdqn.runs.folders import locked
 from cdqn.runs.protocol import run_protocol
-from cdqn.runs.runner import locked
 from cdqn.storage.checkpoint import load_checkpoint_values, read_weights, write_weights
 from cdqn.storage.files import write_json
 

@@ -8,7 +8,6 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from cdqn.training.memory import memory_estimate, readable_bytes
 
 import cdqn
 from cdqn.cli.main import main
@@ -16,7 +15,8 @@ from cdqn.envs import make_vec
 from cdqn.errors import ConfigError
 from cdqn.replay import Prefetcher, PrioritizedReplay
 from cdqn.replay.frames import FrameStore
-from cdqn.training.metrics import Calibrated
+from cdqn.training.build import memory_estimate, readable_bytes
+from cdqn.training.events import Calibrated
 
 TINY = {
     "preset": "paper-5.1",

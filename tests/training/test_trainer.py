@@ -13,7 +13,7 @@ import cdqn
 from cdqn.config import Config
 from cdqn.envs import describe
 from cdqn.errors import NonFiniteError
-from cdqn.training.metrics import Calibrated, Progress, Warned, row_of
+from cdqn.training.events import Calibrated, Progress, Warned
 from cdqn.training.trainer import Trainer
 from helpers import ChoiceEnv, CountingEnv, WalkEnv, assert_same_state
 
@@ -119,7 +119,7 @@ def scaled(factor, env=partial(CountingEnv, lengths=(5, 8))):  # noqa: B008  a c
 
 
 def without_clock(events):
-    rows = (row_of(event) for event in events)
+    rows = (event.row() for event in events)
     return [{name: value for name, value in row.items() if name != "steps_per_second"} for row in rows]
 
 

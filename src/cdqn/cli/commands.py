@@ -5,7 +5,7 @@ What a command needs is imported where it runs: the others need not wait for it.
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +56,7 @@ class Train:
         run = self.out or _default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
         _announce(agent, self.preset)
         with ExitStack() as stack:
-            outcome = train_run(agent, run, _consumers(run, agent, stack, until), until)
+            outcome = train_run(agent, run, _callbacks(run, agent, stack, until), until)
         return _conclude(run, outcome)
 
 
@@ -86,7 +86,7 @@ class Resume:
             outcome = resume_run(
                 self.run_folder,
                 self.steps,
-                consumers_for=lambda agent, until: _consumers(self.run_folder, agent, stack, until),
+                callbacks=lambda agent, until: _callbacks(self.run_folder, agent, stack, until),
                 allow_import=self.allow_import,
             )
         return _conclude(self.run_folder, outcome)
@@ -212,14 +212,14 @@ class Evaluate:
 
     def _policy(self) -> int:
         from cdqn.cli.console import CountDisplay
-        from cdqn.runs.runner import evaluation_row
+        from cdqn.training.events import Evaluated
 
         agent = _load(self.run_folder, self.allow_import)
         episodes = 100 if self.episodes is None else self.episodes
         with CountDisplay("evaluating", episodes, errors) as display:
             result = agent.evaluate(episodes, self.epsilon or 0.0, self.seed, on_episode=display.advance)
         if self.json:
-            print(json.dumps(evaluation_row(agent.steps, result)))
+            print(json.dumps(Evaluated(agent.steps, result).row()))
         else:
             label = agent.config.algorithm_class.label
             sticky = agent.config.sticky_actions
@@ -230,8 +230,8 @@ class Evaluate:
     def _protocol(self) -> int:
         from cdqn.cli.console import CountDisplay
         from cdqn.report.protocol import render_protocol
+        from cdqn.runs.folders import locked_run
         from cdqn.runs.protocol import EPISODES, EPSILON, run_protocol
-        from cdqn.runs.runner import locked_run
 
         with locked_run(self.run_folder), CountDisplay("validating and testing", 1, errors) as display:
             content = run_protocol(
@@ -390,7 +390,7 @@ def _default_folder(name: str) -> Path:
     return Path("runs") / name.replace("/", "-").replace(":", "-")
 
 
-def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Callable[[dict[str, Any]], None]]:
+def _callbacks(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Any]:
     """Who watches a run: the terminal, and TensorBoard where it is installed."""
     from cdqn.cli.console import TrainingDisplay
     from cdqn.integrations.tensorboard import tensorboard_if_installed
@@ -399,11 +399,11 @@ def _consumers(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Call
     tune_process(agent.spec)
     label = agent.config.algorithm_class.label
     display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
-    consumers: list[Callable[[dict[str, Any]], None]] = [stack.enter_context(display)]
+    callbacks: list[Any] = [stack.enter_context(display)]
     if board := tensorboard_if_installed(run / "tensorboard"):
         stack.callback(board.close)
-        consumers.append(board)
-    return consumers
+        callbacks.append(board)
+    return callbacks
 
 
 def _load(run: Path, allow_import: Iterable[str]) -> Any:
@@ -484,8 +484,8 @@ def _suite(folder: Path, plan: Any, jobs: int | None) -> int:
 def _run_all(folder: Path, plan: Any, jobs: int | None, resume: str) -> Any:
     """The outcomes of all runs, shown while they last; None after an interruption."""
     from cdqn.cli.console import RunsDisplay
+    from cdqn.runs.folders import locked
     from cdqn.runs.run_pool import run_all
-    from cdqn.runs.runner import locked
 
     totals = {name: run.config.steps for name, run in plan.items()}
     try:

@@ -16,7 +16,7 @@ from rich.progress import (
 )
 
 from cdqn.report.terminal import harmless, say
-from cdqn.training.metrics import Row
+from cdqn.training.events import Event, Row
 
 
 def describe_progress(row: Row) -> str:
@@ -65,7 +65,7 @@ def _run_columns() -> list[ProgressColumn]:
 
 
 class TrainingDisplay(_Display):
-    """A consumer of rows that shows one run."""
+    """A callback that shows one run."""
 
     def __init__(self, title: str, first_step: int, until_step: int, console: Console) -> None:
         super().__init__(console, SpinnerColumn(), *_run_columns())
@@ -73,7 +73,8 @@ class TrainingDisplay(_Display):
         self._last_tenth = 10 * first_step // until_step
         self._task = self._bar.add_task(harmless(title), total=until_step, completed=first_step, numbers="")
 
-    def __call__(self, row: Row) -> None:
+    def __call__(self, event: Event, agent: Any) -> None:
+        row = event.row()
         if row["kind"] == "progress":
             numbers = describe_progress(row)
             self._bar.update(self._task, completed=min(row["step"], self._until_step), numbers=numbers)

@@ -4,11 +4,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdqn.training.metrics import Row
+from cdqn.training.events import Event
 
 
 class TensorBoard:
-    """A consumer of rows: each number of a row becomes a scalar named kind/quantity."""
+    """A callback: each number of an event becomes a scalar named kind/quantity."""
 
     def __init__(self, folder: Path) -> None:
         from torch.utils.tensorboard.writer import SummaryWriter
@@ -16,7 +16,8 @@ class TensorBoard:
         self._make_writer = partial(SummaryWriter, str(folder))
         self._writer: Any = None  # made at the first row: a run that cannot begin leaves no folder
 
-    def __call__(self, row: Row) -> None:
+    def __call__(self, event: Event, agent: Any) -> None:
+        row = event.row()
         if self._writer is None:
             self._writer = self._make_writer()
         for name, value in row.items():

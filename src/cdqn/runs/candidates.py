@@ -7,7 +7,7 @@ halfway between the run's step at its beginning and at its end; of two as near, 
 So a score is known only some time later: a candidate is *settled* once no episode that ends from now on can be
 among its 40 nearest. Kept are the best three of the settled ones, and all that are not settled yet.
 
-The books are part of each checkpoint, and files that they have no more use for are deleted after it: whatever the
+The bookkeeping is part of each checkpoint, and files that it has no more use for are deleted after it: whatever the
 two newest checkpoints count on is there, at whatever moment a run is killed.
 """
 
@@ -21,10 +21,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cdqn.agent import Agent
 from cdqn.errors import CheckpointError
 from cdqn.storage.checkpoint import State, write_weights
 from cdqn.storage.files import writing
-from cdqn.training.collector import Episode
+from cdqn.training.callbacks import Every
+from cdqn.training.events import Episode, Event, Progress
 
 NEAREST_EPISODES = 40
 """Training episodes behind the score of a candidate (App. B.4)."""
@@ -137,7 +139,7 @@ class Candidates:
                     file.unlink()
 
     def state_dict(self) -> State:
-        """The books; the weights are in their files."""
+        """The bookkeeping; the weights are in their files."""
         return {
             "ended_at": list(self._ended_at),
             "latest": [list(episode) for episode in self._latest],
@@ -160,6 +162,22 @@ class Candidates:
             raise CheckpointError(
                 f"the candidates in the checkpoint of {self._folder} are damaged: {error!r}"
             ) from error
+
+
+class KeepCandidates:
+    """The callback that makes candidates at regular steps, and takes note of the episodes around them."""
+
+    def __init__(self, agent: Agent, candidates: Candidates) -> None:
+        self._due = Every(agent.config.candidate_period_steps, agent)
+        self._candidates = candidates
+
+    def __call__(self, event: Event, agent: Agent) -> None:
+        if isinstance(event, Episode):
+            self._candidates.add_episode(event)
+        elif isinstance(event, Progress):
+            if self._due(event.step) and event.update > 0:
+                self._candidates.add(event.step, agent.weights)
+            self._candidates.settle(event.step)
 
 
 def _played(pairs: list[Any]) -> list[Played]:

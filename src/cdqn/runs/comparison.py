@@ -12,8 +12,8 @@ from pathlib import Path
 from cdqn.agent import Agent, require_import_allowed
 from cdqn.config import Config, code_names
 from cdqn.errors import CheckpointError
+from cdqn.runs.folders import new_folder
 from cdqn.runs.run_pool import PlannedRun
-from cdqn.runs.runner import new_folder
 from cdqn.storage.files import read_json, require_no_links, write_json, writing
 from cdqn.storage.named_code import import_allowed
 

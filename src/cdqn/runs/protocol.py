@@ -15,7 +15,7 @@ from cdqn.errors import CheckpointError, ConfigError
 from cdqn.runs.candidates import Candidates
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step, read_weights
 from cdqn.storage.files import write_json, writing
-from cdqn.training.evaluation import EvaluationResult
+from cdqn.training.events import EvaluationResult
 
 EPISODES = 400
 """Of each validation, and of the test."""
@@ -43,7 +43,7 @@ def run_protocol(
     if episodes < 1 or not 0 <= epsilon <= 1:
         raise ConfigError(f"the protocol was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
     require_seed(seed)
-    env_id, config = read_run_config(run)
+    env_id, config = read_run_config(run, allow_import)
     if env_id is None:
         raise CheckpointError(f"{run} was trained on an environment object: the protocol needs an environment's id")
     require_import_allowed(run, env_id, allow_import)
@@ -51,16 +51,16 @@ def run_protocol(
         raise CheckpointError(
             f"{run} kept no candidates for the test: train with --candidate-period-steps 10000 (App. B.4)"
         )
-    books = Candidates(run, config.num_envs)
+    candidates = Candidates(run, config.num_envs)
     if (state := load_checkpoint_values(run).get("candidates")) is not None:
-        books.load_state_dict(state)
-    ranking = books.ranking()
+        candidates.load_state_dict(state)
+    ranking = candidates.ranking()
     if not ranking:
         raise CheckpointError(
             f"{run} has no candidate yet: with candidate_period_steps {config.candidate_period_steps} the first comes "
             f"after warmup_steps {config.warmup_steps}, the run is at step {newest_step(run)}; train it further"
         )
-    weights = [read_weights(books.path(candidate.step)) for candidate in ranking]
+    weights = [read_weights(candidates.path(candidate.step)) for candidate in ranking]
     agent = Agent.from_config(env_id, replace(config, memory_size=config.batch_size))  # it will not learn
     base_seed = config.seed if seed is None else seed
     validation_seed, test_seed = _seed(base_seed, VALIDATION_KEY), _seed(base_seed, TEST_KEY)

@@ -22,7 +22,7 @@ from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.runs.workers import perform_all
 from cdqn.storage.checkpoint import newest_step
 from cdqn.storage.named_code import import_named
-from cdqn.training.metrics import Row, Warned
+from cdqn.training.events import Evaluated, Event, Progress, Row, Warned
 
 OnRow = Callable[[str, Row], None]
 ATTEMPTS = 2
@@ -70,7 +70,7 @@ def run_all(
                 again = kind == "died" and name not in outcomes
                 advice = "; it resumes from its checkpoint" if again else ""
                 outcomes[name] = RunOutcome(name, False, value)
-                tell(name, Warned(newest_step(folder / name), value + advice).row())
+                tell(name, Warned(newest_step(folder / name), value + advice, "died").row())
         if stop.requested():
             raise KeyboardInterrupt
     return [outcomes[name] for name in runs]
@@ -79,20 +79,16 @@ def run_all(
 def _train_or_resume(task: tuple[Path, PlannedRun], tell: Callable[[Row], None], stop: Stop) -> bool:
     """In a worker: train, go on, or find that nothing is left to do. Whether the run came to its end."""
     run, (env_id, config) = task
-    consumers: list[Callable[[Row], None]] = [partial(_pass_on, tell)]
-
-    def consumers_for(agent: Agent, until: int) -> list[Callable[[Row], None]]:
-        return consumers
-
+    callbacks = [partial(_pass_on, tell)]
     tune_process()
     for name in config.own_code:
         import_named(name)  # whoever planned the run has named it
     if not (run / "config.json").exists():
-        return train_run(Agent.from_config(env_id, config), run, consumers, stop=stop).finished
+        return train_run(Agent.from_config(env_id, config), run, callbacks, stop=stop).finished
     allowed = module_of(env_id) or ()  # whoever planned the run has named it
-    return is_complete(run) or resume_run(run, consumers_for=consumers_for, stop=stop, allow_import=allowed).finished
+    return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
 
 
-def _pass_on(tell: Callable[[Any], None], row: Row) -> None:
-    if row["kind"] in ("progress", "warning", "evaluation"):
-        tell(row)
+def _pass_on(tell: Callable[[Any], None], event: Event, agent: Agent) -> None:
+    if isinstance(event, Progress | Warned | Evaluated):
+        tell(event.row())

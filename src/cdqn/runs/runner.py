@@ -1,15 +1,15 @@
-"""Runs on disk: a folder, its metrics and checkpoints, and the consumers that keep them while training.
+"""Runs on disk: a folder, its metrics and checkpoints, and the callbacks that keep them while training.
 
 RUN/config.json       the environment and every setting
     metrics.jsonl     one row per event
-    checkpoints/      the newest complete state
+    checkpoints/      the newest complete states
     candidates/       weights for the final test, where they are kept (`cdqn.runs.candidates`)
 """
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,25 +17,14 @@ from typing import Self
 
 from cdqn.agent import Agent, Restored, load_run, new_agent_of, read_run_config, write_run_config
 from cdqn.envs import EnvLike
-from cdqn.errors import CheckpointError, StoppedError
-from cdqn.runs.candidates import Candidates
+from cdqn.errors import CheckpointError
+from cdqn.runs.candidates import Candidates, KeepCandidates
+from cdqn.runs.folders import NO_LINKS, locked_run, new_folder
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.storage.checkpoint import has_checkpoint, load_checkpoint_values, newest_step
-from cdqn.storage.files import require_no_links, writing
-from cdqn.training.collector import Episode
-from cdqn.training.evaluation import EvaluationResult
-from cdqn.training.metrics import Progress, Row, Warned, row_of
-
-try:
-    import fcntl
-except ImportError:  # Windows has no such lock, and does without
-    fcntl = None  # type: ignore[assignment]
-
-LOCK = ".lock"
-NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
-"""Refuse to open a file through a symbolic link; Windows has no such flag."""
-
-Consumer = Callable[[Row], None]
+from cdqn.storage.files import writing
+from cdqn.training.callbacks import Callback, Evaluations, Every, announce
+from cdqn.training.events import EvaluationResult, Event, Progress, Warned
 
 
 @dataclass(frozen=True)
@@ -44,7 +33,7 @@ class Outcome:
 
     steps: int
     finished: bool
-    """False when it was interrupted."""
+    """False when it was interrupted, or stopped by a callback."""
     evaluation: EvaluationResult | None
 
 
@@ -61,9 +50,9 @@ class MetricsFile:
             self._file.truncate(length)
             self._file.seek(length)
 
-    def write(self, row: Row) -> None:
+    def __call__(self, event: Event, agent: Agent) -> None:
         with writing(self.path):
-            self._file.write(json.dumps(row) + "\n")
+            self._file.write(json.dumps(event.row()) + "\n")
 
     def flush(self) -> int:
         """Hand all rows to the system and return the length of the file."""
@@ -82,32 +71,69 @@ class MetricsFile:
                 raise
 
 
+class Checkpoints:
+    """Complete states in the run folder, at regular steps before `until`."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        run: Path,
+        until: int,
+        metrics: MetricsFile,
+        candidates: Candidates,
+        evaluations: Evaluations,
+    ) -> None:
+        self._due = Every(agent.config.checkpoint_period_steps, agent)
+        self._run = run
+        self._until = until
+        self._metrics = metrics
+        self._candidates = candidates
+        self._evaluations = evaluations
+
+    def __call__(self, event: Event, agent: Agent) -> None:
+        if isinstance(event, Progress) and self._due(event.step) and event.step < self._until:
+            self.save(agent, self._evaluations.pending)
+
+    def save(self, agent: Agent, evaluation_pending: bool, prune: bool = True) -> None:
+        """Add a checkpoint; `prune` deletes the candidates that no checkpoint counts on any more."""
+        agent.save_checkpoint(self._run, self._metrics.flush(), self._candidates.state_dict(), evaluation_pending)
+        if prune:
+            self._candidates.prune()
+
+
 def train_run(
-    agent: Agent, run: Path, consumers: Sequence[Consumer] = (), until: int | None = None, stop: Stop | None = None
+    agent: Agent,
+    run: str | Path,
+    callbacks: Sequence[Callback] = (),
+    until: int | None = None,
+    stop: Stop | None = None,
 ) -> Outcome:
     """Train a new agent for its budget, or `until` a step of it, in a new run folder.
 
     It ends early, with a checkpoint, at a signal or, where `stop` is given, at that alone.
     """
+    run = Path(run)
     with new_folder(run):
         with writing(run):
             write_run_config(run, agent)
         agent.save_checkpoint(run, 0)  # so that a run killed before its first checkpoint resumes exactly
-        return _train(agent, run, until or agent.config.steps, Restored(0), consumers, stop)
+        return _train(agent, run, until or agent.config.steps, Restored(0), callbacks, stop)
 
 
 def resume_run(
-    run: Path,
+    run: str | Path,
     steps: int | None = None,
     env: EnvLike | None = None,
-    consumers_for: Callable[[Agent, int], Sequence[Consumer]] = lambda agent, until: (),
+    callbacks: Sequence[Callback] | Callable[[Agent, int], Sequence[Callback]] = (),
     stop: Stop | None = None,
     allow_import: str | Iterable[str] = (),
 ) -> Outcome:
     """Go on with a run where its checkpoint left it, to its budget or to `steps`.
 
-    `consumers_for` is given the agent and the step at which training will end. `allow_import`: as in `cdqn.load`.
+    `callbacks` may be a function that makes them, from the agent and the step at which training will end.
+    `allow_import`: as in `cdqn.load`.
     """
+    run = Path(run)
     with locked_run(run):
         if has_checkpoint(run) or has_rows(run):
             agent, restored = load_run(run, env, allow_import)
@@ -119,36 +145,52 @@ def resume_run(
             raise CheckpointError(
                 f"{run} is complete: it has {agent.steps} of {until} steps; give --steps to train it further"
             )
-        consumers = consumers_for(agent, until)
+        made = callbacks(agent, until) if callable(callbacks) else callbacks
         for notice in filter(None, (restored.damage, restored.notice)):
-            for consumer in consumers:
-                consumer(Warned(agent.steps, notice).row())
-        return _train(agent, run, until, restored, consumers, stop)
+            announce(Warned(agent.steps, notice, "resumed"), agent, made)
+        return _train(agent, run, until, restored, made, stop)
 
 
-@contextmanager
-def new_folder(folder: Path) -> Iterator[None]:
-    """A new, empty folder, locked before the first byte is written to it: of two who begin together one is refused."""
-    _require_new(folder)
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder):
-        _require_new(folder)
-        yield
-
-
-def _require_new(folder: Path) -> None:
-    with writing(folder):
-        taken = folder.exists() and (not folder.is_dir() or any(not _is_debris(path) for path in folder.iterdir()))
-    if taken:
-        raise CheckpointError(
-            f"{folder} exists already: `cdqn resume {folder}` continues it, another --out starts a new run"
+def _train(
+    agent: Agent, run: Path, until: int, restored: Restored, callbacks: Sequence[Callback], stop: Stop | None
+) -> Outcome:
+    trainer, result = agent.trainer, None
+    candidates = Candidates(run, trainer.collector.env.num_envs)
+    if restored.candidates is not None:
+        candidates.load_state_dict(restored.candidates)
+    stopping = stop_on_signal() if stop is None else nullcontext(stop)
+    with MetricsFile(run / "metrics.jsonl", restored.metrics_bytes) as metrics, stopping as stop:
+        evaluations = Evaluations(agent, until, stop.requested)
+        checkpoints = Checkpoints(agent, run, until, metrics, candidates, evaluations)
+        # Checkpoints last: they hold what the others have seen and said of the event.
+        everyone: tuple[Callback, ...] = (
+            metrics,
+            KeepCandidates(agent, candidates),
+            *callbacks,
+            evaluations,
+            checkpoints,
         )
 
+        def evaluate() -> EvaluationResult | None:
+            """The result; None after a wish to stop: `resume` does it then."""
+            evaluated = evaluations.evaluate(agent)
+            if evaluated is None:
+                return None
+            announce(evaluated, agent, everyone)
+            return evaluated.result
 
-def _is_debris(path: Path) -> bool:
-    """What a process leaves that is killed before it has written its first file."""
-    return path.name == LOCK or (path.name.startswith(".") and path.name.endswith(".writing"))
+        if restored.evaluation_pending:
+            result = evaluate()
+        if trainer.steps < until and not evaluations.pending:
+            for event in trainer.run(until, stop.requested):
+                announce(event, agent, everyone)
+            if trainer.steps >= until:
+                # An evaluation that hangs or fails must not cost the training. The next save takes the place of this
+                # one, so the one before stays, and with it the candidates that it counts on.
+                checkpoints.save(agent, evaluation_pending=True, prune=False)
+                result = evaluate()
+        checkpoints.save(agent, evaluations.pending)
+    return Outcome(trainer.steps, trainer.steps >= until and not evaluations.pending, result)
 
 
 def has_rows(run: Path) -> bool:
@@ -157,128 +199,8 @@ def has_rows(run: Path) -> bool:
     return metrics.exists() and metrics.stat().st_size > 0
 
 
-@contextmanager
-def locked_run(run: Path) -> Iterator[None]:
-    """`locked`, for what is a run folder."""
-    if not (run / "config.json").exists():
-        raise CheckpointError(f"{run} is not a run folder: it has no config.json")
-    with locked(run):
-        yield
-
-
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One process at a time; the lock goes with the process, however it ends."""
-    require_no_links(folder)
-    with writing(folder):  # never emptied, never another file than the folder's own
-        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | NO_LINKS, 0o666)
-    try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise CheckpointError(
-                    f"{folder} is being trained by another process: wait for it or stop it"
-                ) from error
-        yield
-    finally:
-        os.close(lock)
-
-
-def _train(
-    agent: Agent, run: Path, until: int, restored: Restored, consumers: Sequence[Consumer], stop: Stop | None
-) -> Outcome:
-    config, trainer = agent.config, agent.trainer
-
-    def line(step: int) -> int:
-        """The step that a line of metrics stands for: with N environments it may be written up to N - 1 later."""
-        return step // config.log_period_steps * config.log_period_steps
-
-    evaluation_due = _Every(config.evaluation_period_steps, line(trainer.steps))
-    checkpoint_due = _Every(config.checkpoint_period_steps, line(trainer.steps))
-    candidate_due = _Every(config.candidate_period_steps, line(trainer.steps))
-    candidates = Candidates(run, trainer.collector.env.num_envs)
-    if restored.candidates is not None:
-        candidates.load_state_dict(restored.candidates)
-    stopping = stop_on_signal() if stop is None else nullcontext(stop)
-    with MetricsFile(run / "metrics.jsonl", restored.metrics_bytes) as metrics, stopping as stop:
-
-        def report(row: Row) -> None:
-            metrics.write(row)
-            for consumer in consumers:
-                consumer(row)
-
-        def evaluate() -> EvaluationResult | None:
-            """The result; None after a wish to stop: `resume` does it then."""
-            try:
-                result = agent.evaluate(config.evaluation_episodes, should_stop=stop.requested)
-            except StoppedError:
-                return None
-            report(evaluation_row(agent.steps, result))
-            return result
-
-        def save(evaluation_pending: bool, prune: bool = True) -> None:
-            agent.save_checkpoint(run, metrics.flush(), candidates.state_dict(), evaluation_pending)
-            if prune:
-                candidates.prune()
-
-        pending, result = restored.evaluation_pending, None
-        if pending:
-            result = evaluate()
-            pending = result is None
-        if trainer.steps < until and not pending:
-            for event in trainer.run(until, stop.requested):
-                report(row_of(event))
-                if isinstance(event, Episode):
-                    candidates.add_episode(event)
-                elif isinstance(event, Progress):
-                    if candidate_due(line(event.step)) and event.update > 0:
-                        candidates.add(event.step, agent.weights)
-                    candidates.settle(event.step)
-                    if evaluation_due(line(event.step)) and event.step < until:
-                        pending = evaluate() is None
-                    if checkpoint_due(line(event.step)) and event.step < until:
-                        save(pending)
-            if trainer.steps >= until:
-                # An evaluation that hangs or fails must not cost the training. The next save takes the place of this
-                # one, so the one before stays, and with it the candidates that it counts on.
-                save(evaluation_pending=True, prune=False)
-                result = evaluate()
-                pending = result is None
-        save(pending)
-    return Outcome(trainer.steps, trainer.steps >= until and not pending, result)
-
-
 def is_complete(run: Path) -> bool:
     """Whether a run has come to the end of its budget, the final evaluation included."""
     if newest_step(run) < read_run_config(run)[1].steps:
         return False
     return not load_checkpoint_values(run).get("evaluation_pending", False)
-
-
-def evaluation_row(step: int, result: EvaluationResult) -> Row:
-    """An evaluation as it stands in metrics.jsonl."""
-    return {
-        "kind": "evaluation",
-        "step": step,
-        "episodes": len(result.returns),
-        "epsilon": result.epsilon,
-        "mean": result.mean,
-        "stderr": result.stderr,
-        "returns": result.returns.tolist(),
-        "lengths": result.lengths.tolist(),
-    }
-
-
-class _Every:
-    """True once for each period that a step has completed; never, without a period."""
-
-    def __init__(self, period: int | None, step: int) -> None:
-        self._period = period
-        self._count = step // period if period else 0
-
-    def __call__(self, step: int) -> bool:
-        if not self._period or step // self._period == self._count:
-            return False
-        self._count = step // self._period
-        return True

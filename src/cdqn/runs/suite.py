@@ -18,8 +18,8 @@ from cdqn.config import Config
 from cdqn.envs import kind_of
 from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
 from cdqn.presets import default_preset, make_config
+from cdqn.runs.folders import locked
 from cdqn.runs.run_pool import PlannedRun
-from cdqn.runs.runner import locked
 from cdqn.storage.files import read_json, require_no_links, write_json, writing
 from cdqn.tasks.suite import TASKS, Task
 

@@ -11,6 +11,9 @@ from safetensors import SafetensorError
 
 from cdqn.errors import CheckpointError
 
+VERSION = "0.1.0"
+"""Of this package; it stands in every run folder."""
+
 
 def require_no_links(run: Path) -> None:
     """A run folder leads nowhere: through a link in a folder from elsewhere we would read, cut or empty its target."""

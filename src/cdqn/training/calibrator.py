@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from cdqn.calibration import Calibration, RewardRecord, RewardScale, calibrate, denormalize, normalized_reward
 from cdqn.replay import Batch, Transitions
-from cdqn.training.metrics import Calibrated, value_bound
+from cdqn.training.events import Calibrated
+from cdqn.training.metrics import value_bound
 
 
 class Calibrator:

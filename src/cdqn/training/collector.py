@@ -15,7 +15,6 @@ our own: an open episode is then its seed and its actions, and `load_state_dict`
 
 import math
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -26,22 +25,11 @@ from numpy.typing import NDArray
 from cdqn.envs import EnvSpec
 from cdqn.errors import NonFiniteError, UnsupportedEnvironmentError
 from cdqn.replay import Transitions
+from cdqn.training.events import Episode
 
 _NOWHERE = np.False_
 
 Resumption = Literal["replayed", "state", "episode border"]
-
-
-@dataclass(frozen=True)
-class Episode:
-    """A finished episode."""
-
-    step: int
-    """Agent steps collected when it ended, this one included."""
-    env: int
-    total_reward: float
-    length: int
-    ended: Literal["terminated", "truncated"]
 
 
 class Collected(NamedTuple):
@@ -217,7 +205,7 @@ class Collector:
         return self._checked_observation(observation)
 
     def _close(self, done: NDArray[np.bool_], terminated: NDArray[np.bool_]) -> list[Episode]:
-        """Report the finished episodes and clear their books."""
+        """Report the finished episodes and begin their bookkeeping anew."""
         episodes = []
         for env in np.flatnonzero(done).tolist():
             ended: Literal["terminated", "truncated"] = "terminated" if terminated[env] else "truncated"

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cdqn.calibration import discounted_returns
 from cdqn.config import Config
 from cdqn.replay import Transitions
-from cdqn.training.metrics import Progress, Warned
+from cdqn.training.events import Progress, Warned
 
 MARGIN = 1.5
 """A learned Q may overshoot a little where the true one is close to its bound (CartPole)."""
@@ -253,20 +253,18 @@ class Watch:
         if not self._begun:
             self._begun = True
             if hasty(self.config):
-                yield Warned(progress.step, hasty_advice(self.config))
+                yield Warned(progress.step, hasty_advice(self.config), "hasty")
         advice = divergence_advice(self.config)
-        for message in (
-            self._divergence.check(progress, unit),
-            None if self._divergence.diverging else self._overestimation.check(progress, len(self.earned)),
-        ):
-            if message:
-                yield Warned(progress.step, f"{message}; {advice}")
+        if message := self._divergence.check(progress, unit):
+            yield Warned(progress.step, f"{message}; {advice}", "diverging")
+        if not self._divergence.diverging and (message := self._overestimation.check(progress, len(self.earned))):
+            yield Warned(progress.step, f"{message}; {advice}", "misjudged")
         if not self._idle_told and progress.update == 0 and progress.step >= 2 * self.config.warmup_steps:
             self._idle_told = True
-            yield Warned(progress.step, idle_advice(self.config, progress.step))
+            yield Warned(progress.step, idle_advice(self.config, progress.step), "idle")
         slow = slow_advice(self.config)
         if slow and (message := self._slow_mode.check(progress, budget_steps)):
-            yield Warned(progress.step, f"{message}: {slow}")
+            yield Warned(progress.step, f"{message}: {slow}", "slow")
 
     def restart(self) -> None:
         """The environments were begun anew."""

@@ -1,44 +1,20 @@
 """Evaluation: whole episodes of a policy, in environments of their own."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from cdqn.envs import EnvSpec
 from cdqn.errors import StoppedError, UnsupportedEnvironmentError
 from cdqn.exploration import EpsilonGreedy
 from cdqn.training.actor import Actor
 from cdqn.training.collector import Collector
+from cdqn.training.events import EvaluationResult
 
 MAX_EPISODE_STEPS = 1_000_000
 """A policy that never ends an episode must not hang an evaluation of an environment without time limit."""
-
-
-@dataclass(frozen=True)
-class EvaluationResult:
-    """Returns of complete episodes."""
-
-    returns: NDArray[np.float64]
-    lengths: NDArray[np.int64]
-    epsilon: float
-
-    @property
-    def mean(self) -> float:
-        return float(self.returns.mean())
-
-    @property
-    def stderr(self) -> float:
-        """Standard error of the mean; NaN for a single episode."""
-        count = len(self.returns)
-        return float(self.returns.std(ddof=1) / np.sqrt(count)) if count > 1 else float("nan")
-
-    def __str__(self) -> str:
-        error = f" ± {self.stderr:.3g}" if len(self.returns) > 1 else ""
-        return f"{self.mean:.5g}{error} (mean ± standard error, {len(self.returns)} episodes, ε = {self.epsilon:g})"
 
 
 def evaluate(

@@ -29,7 +29,8 @@ from cdqn.training.build import make_learner, make_replay
 from cdqn.training.calibrator import Calibrator
 from cdqn.training.collector import Collector
 from cdqn.training.divergence import Watch
-from cdqn.training.metrics import Event, Progress, Tally
+from cdqn.training.events import Event, Progress
+from cdqn.training.metrics import Tally
 
 
 class Trainer:
