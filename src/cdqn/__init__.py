@@ -5,12 +5,12 @@ agent.learn(50_000)
 print(agent.evaluate(episodes=20))
 """
 
+from cdqn import callbacks
 from cdqn.agent import CDQN, DQN, Agent, ResidualGradient, load
 from cdqn.config import Config
 from cdqn.errors import CdqnError
 from cdqn.runs.runner import resume_run, train_run
 from cdqn.storage.files import VERSION
-from cdqn.training import callbacks
 from cdqn.training.events import EvaluationResult
 
 __version__ = VERSION

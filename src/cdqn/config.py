@@ -17,7 +17,6 @@ import numpy as np
 from cdqn.algorithms import Algorithm, find_algorithm
 from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.exploration import EXPLORATIONS
 from cdqn.storage.named_code import is_code_name, name_of
 
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
@@ -408,7 +407,7 @@ _CHOICES = {
     "replay": ("prioritized", "uniform"),
     "eviction": ("fifo", "random"),
     "priority_scheme": ("floor", "original"),
-    "exploration": tuple(EXPLORATIONS),
+    "exploration": ("epsilon", "epsilon-z"),
     "device": ("auto", "cpu", "cuda"),
     "compile": ("auto", "on", "off"),
 }

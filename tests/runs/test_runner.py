@@ -8,12 +8,12 @@ import pytest
 from cdqn.agent import Agent, write_run_config
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, UnsupportedEnvironmentError
-from cdqn.exploration import EpsilonGreedy
 from cdqn.runs.folders import new_folder
 from cdqn.runs.runner import is_complete, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step
 from cdqn.training.events import EvaluationResult
+from cdqn.training.exploration import EpsilonGreedy
 from run_files import assert_same_end, without_clock
 
 SETTINGS = {"hidden": (8,), "warmup_steps": 100, "update_period_steps": 4, "log_period_steps": 100, "compile": "off"}

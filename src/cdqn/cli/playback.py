@@ -9,9 +9,9 @@ import numpy as np
 from cdqn.agent import Agent, require_seed
 from cdqn.envs import make_vec
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
-from cdqn.exploration import EpsilonGreedy
 from cdqn.integrations.video import write_video
 from cdqn.storage.files import writing
+from cdqn.training.exploration import EpsilonGreedy
 
 
 def play(

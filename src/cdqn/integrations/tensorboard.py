@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdqn.training.events import Event
+from cdqn.training.events import Event, scalars
 
 
 class TensorBoard:
@@ -17,12 +17,10 @@ class TensorBoard:
         self._writer: Any = None  # made at the first row: a run that cannot begin leaves no folder
 
     def __call__(self, event: Event, agent: Any) -> None:
-        row = event.row()
         if self._writer is None:
             self._writer = self._make_writer()
-        for name, value in row.items():
-            if name != "step" and isinstance(value, int | float):
-                self._writer.add_scalar(f"{row['kind']}/{name}", value, row["step"])
+        for name, value in scalars(event).items():
+            self._writer.add_scalar(name, value, event.step)
 
     def close(self) -> None:
         if self._writer is not None:

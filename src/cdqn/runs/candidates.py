@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.agent import Agent
+from cdqn.callbacks import Every
 from cdqn.errors import CheckpointError
 from cdqn.storage.checkpoint import State, write_weights
 from cdqn.storage.files import writing
-from cdqn.training.callbacks import Every
 from cdqn.training.events import Episode, Event, Progress
 
 NEAREST_EPISODES = 40

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from cdqn.algorithms import Algorithm
-from cdqn.exploration import Actions, Observations
 from cdqn.nn.networks import MLP
+from cdqn.training.exploration import Actions, Observations
 from cdqn.training.learner import Learner
 
 

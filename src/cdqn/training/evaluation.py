@@ -8,10 +8,10 @@ from gymnasium.vector import VectorEnv
 
 from cdqn.envs import EnvSpec
 from cdqn.errors import StoppedError, UnsupportedEnvironmentError
-from cdqn.exploration import EpsilonGreedy
 from cdqn.training.actor import Actor
 from cdqn.training.collector import Collector
 from cdqn.training.events import EvaluationResult
+from cdqn.training.exploration import EpsilonGreedy
 
 MAX_EPISODE_STEPS = 1_000_000
 """A policy that never ends an episode must not hang an evaluation of an environment without time limit."""

@@ -21,7 +21,6 @@ from gymnasium.vector import VectorEnv
 from cdqn.config import Config
 from cdqn.envs import EnvSpec
 from cdqn.errors import NonFiniteError
-from cdqn.exploration import make_exploration
 from cdqn.replay import MultiStep, Prefetcher, UniformReplay
 from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
 from cdqn.training.actor import Actor
@@ -30,6 +29,7 @@ from cdqn.training.calibrator import Calibrator
 from cdqn.training.collector import Collector
 from cdqn.training.divergence import Watch
 from cdqn.training.events import Event, Progress
+from cdqn.training.exploration import make_exploration
 from cdqn.training.metrics import Tally
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cdqn
-from cdqn.exploration import EpsilonGreedy, EpsilonZGreedy, make_exploration
+from cdqn.training.exploration import EpsilonGreedy, EpsilonZGreedy, make_exploration
 from helpers import WalkEnv, assert_same_state
 
 RNG = np.random.default_rng

@@ -1,0 +1,64 @@
+"""Code by its name: imported by the user's word alone."""
+
+import sys
+
+import pytest
+
+from cdqn.errors import CheckpointError, ConfigError
+from cdqn.storage import named_code
+from cdqn.storage.named_code import import_allowed, import_named, is_code_name, name_of, named
+
+
+class Thing:
+    class Inner:
+        pass
+
+
+@pytest.mark.parametrize("name", ["module:Name", "package.module:Name", "a:B.c"])
+def test_name_of_code(name):
+    assert is_code_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["cdqn", "epsilon-z", "", ":Name", "module:", "../module:Name", "a b:C", "CartPole-v1:x"]
+)
+def test_no_name_of_code(name):
+    assert not is_code_name(name)
+
+
+def test_object_is_known_by_its_name_from_then_on():
+    name = name_of(Thing.Inner)
+    assert name.endswith("test_named_code:Thing.Inner")
+    assert named(name) is Thing.Inner
+
+
+def test_module_of_the_current_folder_is_found_after_installed_ones(tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("dumps = 'not the real one'")
+    (tmp_path / "mine_alone.py").write_text("class Mine: pass")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path])
+    monkeypatch.setattr(named_code, "_objects", {})
+    assert import_named("mine_alone:Mine").__name__ == "Mine"
+    assert callable(import_named("json:dumps"))
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("no_such_module:Name", "no module 'no_such_module' can be imported"),
+        ("json:nothing", "'json' has no 'nothing'"),
+    ],
+)
+def test_what_is_not_there_is_said(name, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        import_named(name)
+
+
+def test_unknown_name_is_not_imported(tmp_path, monkeypatch):
+    (tmp_path / "trap.py").write_text("raise SystemExit")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match="has not been imported"):
+        named("trap:Name")
+    with pytest.raises(CheckpointError, match="--allow-import trap"):
+        import_allowed(tmp_path, ["trap:Name"], ["other"])
+    assert "trap" not in sys.modules
