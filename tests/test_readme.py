@@ -1,10 +1,12 @@
 """What the README and the examples show works as it stands there."""
 
+import importlib
 import re
-import runpy
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 ROOT = Path(__file__).parent.parent
@@ -43,7 +45,42 @@ def test_links_of_the_documents_lead_somewhere():
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 
+def run_example(name, **arguments):
+    """`main` of an example, imported as a user's module is: classes are found again by their names."""
+    sys.path.insert(0, str(ROOT))
+    try:
+        return importlib.import_module(f"examples.{name}").main(**arguments)
+    finally:
+        sys.path.remove(str(ROOT))
+
+
 def test_example_of_an_own_environment_learns_to_walk():
-    example = runpy.run_path(str(ROOT / "examples" / "own_environment.py"))
-    result = example["main"](steps=3_000)
-    np.testing.assert_array_equal(result.returns, np.ones(10))
+    np.testing.assert_array_equal(run_example("own_environment", steps=3_000).returns, np.ones(10))
+
+
+@pytest.mark.parametrize("name", ["own_network", "own_algorithm", "dict_observation"])
+def test_example_runs(name):
+    result = run_example(name, steps=1_500)
+    assert len(result.returns) == 10
+
+
+def test_example_of_early_stopping_stops_and_keeps_the_best():
+    steps, longest, best = run_example("early_stopping", steps=2_000)
+    assert steps == 2_000, "CartPole is not solved so soon"
+    assert longest > 10
+    assert best > 5
+
+
+def test_example_of_a_sweep_has_a_result_for_each_setting():
+    results = run_example("sweep", steps=1_100, seeds=1)
+    assert len(results) == 4
+    assert min(results.values()) > 5
+
+
+def test_examples_are_short_and_all_of_them_are_tested():
+    examples = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py")}
+    here = Path(__file__).read_text(encoding="utf-8")
+    assert len(examples) >= 5
+    for name, text in examples.items():
+        assert len(text.splitlines()) <= 50, name
+        assert f'"{name}"' in here, f"{name} is not run here"

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from cdqn.algorithms import Algorithm, find_algorithm
+from cdqn.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.storage.named_code import is_code_name, name_of
@@ -156,7 +156,8 @@ class Config:
             value = getattr(self, name)
             own = name in PIECES and isinstance(value, str) and is_code_name(value)
             if value is not None and not own and not (isinstance(value, str) and value in allowed):
-                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}")
+                or_own = ", or your own as module:Name" if name in PIECES else ""
+                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}{or_own}")
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool | None):
                 raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be True or False")
@@ -209,8 +210,9 @@ class Config:
     def _check_idle(self) -> None:
         """A setting that cannot act is an error, and is not silently ignored."""
         algorithm = self.algorithm_class
+        defaults = {field.name: field.default for field in dataclasses.fields(self)}
         for name in idle_settings(algorithm):
-            if getattr(self, name):
+            if getattr(self, name) not in (None, False, defaults[name]):
                 reason = "has no target network" if name in TARGET_SETTINGS else f"does not use {name}"
                 raise ConfigError(f"{self.algorithm} {reason}: drop {name}")
         algorithm.check(self)
@@ -401,6 +403,7 @@ _SIZES: tuple[tuple[str, int | None, str], ...] = (
 )
 _FLAGS = ("dueling", "value_transform", "normalize_rewards", "reward_clip", "double_q", "raise_predecessor")
 _CHOICES = {
+    "algorithm": tuple(ALGORITHMS),
     "initial_weights": ("he", "pytorch"),
     "loss": ("huber", "mse"),
     "target_copy": ("previous", "exact"),
