@@ -373,7 +373,7 @@ class Reproduce:
 
 def _announce(agent: Any, preset: str | None) -> None:
     """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
-    from cdqn.training.memory import memory_estimate, readable_bytes
+    from cdqn.training.build import memory_estimate, readable_bytes
 
     if agent.spec.kind == "atari":
         config = agent.config
