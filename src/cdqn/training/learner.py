@@ -25,7 +25,7 @@ from cdqn import losses
 from cdqn.config import Config
 from cdqn.envs import EnvSpec
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.nn.adam import BETA1, BETA2, adam_step_, clip_gradients_, clip_norm, step_sizes
+from cdqn.nn.adam import adam_step_, clip_gradients_, clip_norm, fused_adam_step_, step_sizes
 from cdqn.nn.networks import DuelingCNN, make_network, parameter_count
 from cdqn.replay import Batch
 from cdqn.value_transform import unsquash
@@ -93,7 +93,8 @@ class Learner:
         """γ; None while it is yet to be found (App. E.3), and then no update is possible."""
         self.updates = 0
         self.backend: Backend = "eager"
-        self._optimizer = self._fused_adam()
+        moments = (_views(network, moment).values() for moment in (self.first_moment, self.second_moment))
+        self._with_moments = list(zip(network.parameters(), *moments, strict=True))
         self._sizes = torch.zeros(3, dtype=self.theta.dtype, device=self.theta.device)
         self._compiled: dict[int, Callable[..., tuple[Tensor, Tensor]]] = {}
 
@@ -203,24 +204,13 @@ class Learner:
         return terms.loss.mean(), (td_error_abs_B, torch.stack(stats))
 
     def _eager_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
-        self._optimizer.zero_grad()
+        for parameter in self.network.parameters():
+            parameter.grad = None
         loss, (td_error_abs_B, stats) = self._objective(batch, self.network, self.target_network)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = clip_gradients_(self.network.parameters(), self.config.gradient_clip_norm)
-        self._optimizer.param_groups[0]["lr"] = self.learning_rate
-        for state in self._optimizer.state.values():
-            state["step"].fill_(self.updates)
-        self._optimizer.step()
+        fused_adam_step_(self._with_moments, self.updates + 1, self.learning_rate, self.config.adam_epsilon)
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
-
-    def _fused_adam(self) -> torch.optim.Adam:
-        """PyTorch's Adam, one pass over the memory; its moments are views of ours."""
-        parameters = list(self.network.parameters())
-        optimizer = torch.optim.Adam(parameters, betas=(BETA1, BETA2), eps=self.config.adam_epsilon, fused=True)
-        moments = (_views(self.network, self.first_moment), _views(self.network, self.second_moment))
-        for parameter, first, second in zip(parameters, *(views.values() for views in moments), strict=True):
-            optimizer.state[parameter] = {"step": torch.zeros(()), "exp_avg": first, "exp_avg_sq": second}
-        return optimizer
 
     def _compiled_step(self, batch: Tensors) -> tuple[Tensor, Tensor]:
         sizes = step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon)
