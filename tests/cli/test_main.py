@@ -17,6 +17,7 @@ import pytest
 from cdqn.cli.main import main
 from cdqn.presets import PRESETS
 from cdqn.report.runs import read_run
+from cdqn.storage.checkpoint import newest_step
 from run_files import assert_same_end, newest_checkpoint, one_line, without_clock
 
 SMALL = ["--hidden", "16", "16", "--warmup-steps", "200", "--memory-size", "5000", "--evaluation-episodes", "4"]
@@ -219,8 +220,12 @@ def test_comparison_that_is_killed_leaves_no_process_behind_and_resumes(here):
     runs = [here / "both" / f"cdqn-seed{seed}" for seed in (0, 1)]
     wait_for(lambda: all((run / "checkpoints" / "step-000001000").exists() for run in runs), process)
     process.kill()
-    process.communicate()  # returns when the last worker has closed the pipe, that is, when it is gone
-    assert all(newest_checkpoint(run).name < "step-000008000" for run in runs)
+    _, err = process.communicate()  # returns when the last worker has closed the pipe, that is, when it is gone
+    assert process.returncode == -signal.SIGKILL
+    assert "Traceback" not in err
+    stopped = [newest_step(run) for run in runs]
+    assert all(0 < step < 8000 for step in stopped)
+    assert any(step % 1000 for step in stopped), "the runs under way were not saved where they stopped"
     assert main(["resume", "both"]) == 0
     assert all(newest_checkpoint(run).name == "step-000008000" for run in runs)
 
