@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from cdqn.calibration import Calibration, RewardRecord, calibrate
 from cdqn.envs import describe, make_vec
 from cdqn.training.collector import Collector
+from cdqn.training.warmup import Calibration, RewardRecord, calibrate
 
 TABLE = Path(__file__).parent.parent / "docs" / "data" / "automatic_discount.csv"
 NUM_ENVS, STEPS, HORIZON_MULTIPLIER = 4, 50_000, 15

@@ -1,9 +1,24 @@
-"""One thread for PyTorch: the tests' tensors are tiny, and results must not depend on the machine's cores."""
+"""One thread, no waiting for the disk: the tests' tensors are tiny, and two of the tests run beside each other.
 
-import pytest
-import torch
+Also for PyTorch: results must not depend on the machine's cores, and threads that wait for a core that another
+process has at the moment take many times longer than one.
+"""
+
+import os
+
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[_name] = "1"  # before NumPy and PyTorch are imported, and for the processes that tests start
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
 
 
-@pytest.fixture(autouse=True, scope="session")
+@pytest.fixture(autouse=True)
 def _one_torch_thread():
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _no_waiting_for_the_disk(monkeypatch):
+    """Checkpoints are flushed, some milliseconds each: a matter of power cuts, of which no test dies."""
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)

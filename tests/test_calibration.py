@@ -9,9 +9,6 @@ import torch
 
 from cdqn.calibration import (
     Normalization,
-    RewardRecord,
-    RewardScale,
-    calibrate,
     decompose_sequence,
     denormalize,
     discounted_returns,
@@ -27,6 +24,7 @@ from cdqn.calibration import (
 )
 from cdqn.errors import ConfigError
 from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
+from cdqn.training.warmup import RewardRecord, RewardScale, calibrate
 
 RNG = np.random.default_rng
 

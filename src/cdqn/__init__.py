@@ -6,9 +6,10 @@ print(agent.evaluate(episodes=20))
 """
 
 from cdqn import callbacks
-from cdqn.agent import CDQN, DQN, Agent, ResidualGradient, load
+from cdqn.agent import CDQN, DQN, Agent, ResidualGradient
 from cdqn.config import Config
 from cdqn.errors import CdqnError
+from cdqn.runs.loading import load
 from cdqn.runs.runner import resume_run, train_run
 from cdqn.storage.files import VERSION
 from cdqn.training.events import EvaluationResult

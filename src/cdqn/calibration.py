@@ -8,8 +8,8 @@ Data flow, from the first random play to the reward that is learned from:
     μ, σ   = estimate_normalization(record.games, γ, f)     Eq. 41–44: only a game over ends an episode
     r̂      = normalized_reward(r, terminated, γ, (μ, σ))    Eq. 45, 46: the network learns Q̂ = (Q−μ)/σ
 
-`calibrate` does all of it. `RewardScale` is its smaller sister for a given γ: r̂ = r/σ alone. An episode is the
-sequence of its rewards. Suffixes: T the steps of an episode, K the episodes, N the environments.
+`cdqn.training.warmup.calibrate` does all of it. An episode is the sequence of its rewards.
+Suffixes: T the steps of an episode, K the episodes, N the environments.
 """
 
 import math
@@ -26,7 +26,6 @@ from cdqn.errors import ConfigError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 Values = TypeVar("Values", Tensor, NDArray[Any])
 Numbers = TypeVar("Numbers", Tensor, NDArray[Any], float)
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -44,136 +43,6 @@ class Normalization(NamedTuple):
     """σ, above 0"""
 
 
-class Calibration(NamedTuple):
-    """What was found in the first play, and how."""
-
-    gamma: float
-    mean: float
-    """μ"""
-    scale: float
-    """σ"""
-    reward_frequency: float
-    """f of Alg. 1; 0 if no reward was seen"""
-    episodes: int
-    """complete games"""
-    note: str
-    """One sentence for the user."""
-
-    @property
-    def normalization(self) -> Normalization:
-        return Normalization(self.mean, self.scale)
-
-
-class RewardRecord:
-    """The rewards of the first play, cut into what γ (`lives`) and μ, σ (`games`) are estimated from.
-
-    An episode is complete when it has ended, by a time limit too; open ones are kept apart.
-    """
-
-    def __init__(self, num_envs: int) -> None:
-        self.lives: list[Floats] = []
-        self.games: list[Floats] = []
-        self._open_lives: list[list[float]] = [[] for _ in range(num_envs)]
-        self._open_games: list[list[float]] = [[] for _ in range(num_envs)]
-
-    def add(
-        self, reward_N: NDArray[Any], learner_done_N: Bools, game_done_N: Bools, real_N: Bools | None = None
-    ) -> None:
-        """One step of all environments.
-
-        `learner_done_N`: life lost, terminated or truncated; `game_done_N`: terminated or truncated. `real_N` is
-        false where a NEXT_STEP environment only reset itself: no transition, nothing is recorded.
-        """
-        real = [True] * len(reward_N) if real_N is None else real_N.tolist()
-        rows = zip(
-            reward_N.tolist(), learner_done_N.tolist(), game_done_N.tolist(), real,
-            self._open_lives, self._open_games, strict=True,
-        )  # fmt: skip
-        for reward, life_over, game_over, is_real, life, game in rows:
-            if not is_real:
-                continue
-            life.append(reward)
-            game.append(reward)
-            if life_over or game_over:
-                self.lives.append(np.array(life, dtype=np.float64))
-                life.clear()
-            if game_over:
-                self.games.append(np.array(game, dtype=np.float64))
-                game.clear()
-
-    def drop_open(self) -> None:
-        """Forget the open episodes: the environments were restarted, and what follows does not belong to them."""
-        for rewards in (*self._open_lives, *self._open_games):
-            rewards.clear()
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything recorded, open episodes included."""
-        return {
-            "lives": _packed(self.lives),
-            "games": _packed(self.games),
-            "open_lives": _packed(self._open_lives),
-            "open_games": _packed(self._open_games),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Take over a saved record."""
-        self.lives = _unpacked(state["lives"])
-        self.games = _unpacked(state["games"])
-        self._open_lives = [rewards.tolist() for rewards in _unpacked(state["open_lives"])]
-        self._open_games = [rewards.tolist() for rewards in _unpacked(state["open_games"])]
-
-
-class RewardScale:
-    """The root mean square of all rewards but zeros, gathered step by step.
-
-    Zeros are left out so that a game that rarely pays has the scale of its rewards, and not of their rarity.
-    """
-
-    def __init__(self) -> None:
-        self._squares = 0.0
-        self._count = 0
-
-    def add(self, reward_N: NDArray[Any]) -> None:
-        """The rewards of one step of all environments."""
-        paid = np.asarray(reward_N, np.float64)
-        self._squares += float(paid @ paid)
-        self._count += int(np.count_nonzero(paid))
-
-    def calibration(self, gamma: float) -> Calibration:
-        """Rewards are divided by the scale, Q is not shifted, γ is as it was given."""
-        scale = math.sqrt(self._squares / self._count) if self._count else 1.0
-        note = f"rewards are learned divided by {scale:.4g}, their root mean square so far"
-        if not self._count:
-            note = "no reward has been seen so far: rewards are learned as they are"
-        return Calibration(gamma, 0.0, scale, 0.0, 0, note)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"squares": self._squares, "count": self._count}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._squares, self._count = float(state["squares"]), int(state["count"])
-
-
-def calibrate(
-    record: RewardRecord, horizon_multiplier: float = 15, bounds: tuple[float, float] = (0.99, 0.9998)
-) -> Calibration:
-    """γ, μ and σ of a record, with a sentence that says what they rest on."""
-    frequency = reward_frequency(record.lives)
-    gamma = _discount(frequency, horizon_multiplier, bounds)
-    normalization, scale_note = _normalization(_checked(record.games), gamma, frequency)
-    played = f"in {_counted(len(record.lives), 'episode')}"
-    if not record.lives:
-        seen = "no episode was completed (raise warmup_steps)"
-    elif frequency == 0:
-        seen = f"no reward {played}"
-    else:  # equidistant rewards have f = 2/(spacing + 1)
-        seen = f"about {frequency / (2 - frequency):.3g} rewards per step {played}"
-    # Where the bounds decide and not the rewards, the user should know.
-    bound = {bounds[0]: ", the lower bound", bounds[1]: ", the upper bound"}.get(gamma, "")
-    note = f"{seen}: γ = {gamma:.6g}{bound}; {scale_note}"
-    return Calibration(gamma, *normalization, frequency, len(record.games), note)
-
-
 def estimate_discount(
     episodes: Iterable[ArrayLike], horizon_multiplier: float = 15, bounds: tuple[float, float] = (0.99, 0.9998)
 ) -> float:
@@ -181,7 +50,7 @@ def estimate_discount(
 
     `episodes` are reward sequences, complete and unclipped; `horizon_multiplier` is c̃_γ, 5 to 15 in the paper.
     """
-    return _discount(reward_frequency(episodes), horizon_multiplier, bounds)
+    return discount_for(reward_frequency(episodes), horizon_multiplier, bounds)
 
 
 def reward_frequency(episodes: Iterable[ArrayLike]) -> float:
@@ -190,7 +59,7 @@ def reward_frequency(episodes: Iterable[ArrayLike]) -> float:
     The root mean square of 1/l_k over the episodes, weighted by w_k = √R₀ of the absolute rewards. Episodes without
     reward have weight 0. The order in time matters: late rewards give a smaller f than the same rewards early.
     """
-    rewarded = [rewards for rewards in _checked(episodes) if rewards.any()]
+    rewarded = [rewards for rewards in checked_episodes(episodes) if rewards.any()]
     if not rewarded:
         return 0.0
     weight_K = np.sqrt([np.abs(rewards).sum() for rewards in rewarded])
@@ -252,7 +121,7 @@ def estimate_normalization(episodes: Iterable[ArrayLike], discount: float, rewar
         raise ConfigError(
             f"reward_frequency is {reward_frequency!r}: it must be between 0 and 1, as reward_frequency() gives it"
         )
-    return _normalization(_checked(episodes), discount, reward_frequency)[0]
+    return normalization_from(checked_episodes(episodes), discount, reward_frequency)[0]
 
 
 def discounted_returns(rewards_T: Floats, discount: float) -> Floats:
@@ -303,7 +172,7 @@ def denormalize(q: Numbers, normalization: Normalization) -> Numbers:
     return normalization.scale * q + normalization.mean
 
 
-def _discount(frequency: float, horizon_multiplier: float, bounds: tuple[float, float]) -> float:
+def discount_for(frequency: float, horizon_multiplier: float, bounds: tuple[float, float]) -> float:
     """1 − f/c̃_γ within the bounds."""
     if not 0 < horizon_multiplier < math.inf:
         raise ConfigError(f"horizon_multiplier is {horizon_multiplier!r}: it must be above 0; the paper has 5 to 15")
@@ -315,16 +184,16 @@ def _discount(frequency: float, horizon_multiplier: float, bounds: tuple[float, 
     return float(min(max(1 - frequency / horizon_multiplier, low), high))
 
 
-def _normalization(episodes: list[Floats], discount: float, frequency: float) -> tuple[Normalization, str]:
+def normalization_from(episodes: list[Floats], discount: float, frequency: float) -> tuple[Normalization, str]:
     """μ and σ, and what to tell the user of them."""
     rewarded = [rewards for rewards in episodes if rewards.any()]
     if not rewarded:
         why = "without a reward" if episodes else "without a completed game (raise warmup_steps)"
         return Normalization(0.0, 1.0), f"{why} Q is not normalised"
     used = [rewards for rewards in rewarded if rewards.sum() != 0]
-    basis = f"{_counted(len(used), 'game')} of nonzero return"
+    basis = f"{counted(len(used), 'game')} of nonzero return"
     if not used:
-        used, basis = rewarded, f"{_counted(len(rewarded), 'game')} of zero return, as there is no other"
+        used, basis = rewarded, f"{counted(len(rewarded), 'game')} of zero return, as there is no other"
     returns = [discounted_returns(rewards, discount) for rewards in used]
     length_K = np.array([len(rewards) for rewards in used])
     sigma_r = reward_deviation(np.array([q[0] for q in returns]), length_K, discount)
@@ -342,7 +211,7 @@ def _geometric_sum(ratio: float, length_K: Ints) -> Floats:
     return cast(Floats, -np.expm1(length_K * math.log(ratio)) / (1 - ratio))
 
 
-def _checked(episodes: Iterable[ArrayLike]) -> list[Floats]:
+def checked_episodes(episodes: Iterable[ArrayLike]) -> list[Floats]:
     """The episodes as arrays; a reward too small for float32, in which the networks learn, is 0."""
     return [_checked_episode(index, rewards) for index, rewards in enumerate(episodes)]
 
@@ -371,21 +240,9 @@ def _checked_episode(index: int, rewards: ArrayLike) -> Floats:
     return rewards_T
 
 
-def _counted(count: int, noun: str) -> str:
+def counted(count: int, noun: str) -> str:
+    """A count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _packed(episodes: list[Floats] | list[list[float]]) -> dict[str, NDArray[Any]]:
-    """Sequences of different lengths as two arrays."""
-    return {
-        "reward": np.array([reward for rewards in episodes for reward in rewards], dtype=np.float64),
-        "length": np.array([len(rewards) for rewards in episodes], dtype=np.int64),
-    }
-
-
-def _unpacked(state: dict[str, NDArray[Any]]) -> list[Floats]:
-    """The inverse of `_packed`."""
-    return [rewards.copy() for rewards in np.split(state["reward"], np.cumsum(state["length"]))[:-1]]
 
 
 def _compiled(function: Function) -> Function:

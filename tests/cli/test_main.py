@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ import pytest
 from cdqn.cli.main import main
 from cdqn.presets import PRESETS
 from cdqn.report.runs import read_run
+from cdqn.storage.checkpoint import newest_step
 from run_files import assert_same_end, newest_checkpoint, one_line, without_clock
 
 SMALL = ["--hidden", "16", "16", "--warmup-steps", "200", "--memory-size", "5000", "--evaluation-episodes", "4"]
@@ -40,6 +42,14 @@ def train(run: str | Path, *flags: str, env: str = "CartPole-v1", steps: int = 2
 def finished_run(tmp_path_factory) -> Path:
     run = tmp_path_factory.mktemp("cli") / "run"
     assert train(run) == 0
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A run of 3000 steps that nothing happened to."""
+    run = tmp_path_factory.mktemp("cli") / "whole"
+    assert train(run, steps=3000) == 0
     return run
 
 
@@ -134,20 +144,20 @@ def test_compare_runs_each_algorithm_and_seed_and_draws(here, capsys):
     assert_same_end(here / "both" / "cdqn-seed1", here / "alone")
     # A comparison that lost a run to a crash does what is left.
     shutil.rmtree(here / "both" / "rg-seed1")
-    assert main(["resume", "both"]) == 0
+    assert main(["resume", "both", "--jobs", "1"]) == 0
     assert newest_checkpoint(here / "both" / "rg-seed1").name == "step-000000600"
 
 
 def test_minatar_trains_with_its_preset_and_resumes_exactly(here):
-    command = ["train", "MinAtar/Breakout-v1", "--preset", "minatar", "--steps", "1200", "--warmup-steps", "200"]
+    command = ["train", "MinAtar/Breakout-v1", "--preset", "minatar", "--steps", "500", "--warmup-steps", "200"]
     command += ["--compile", "off", "--evaluation-episodes", "1", "--checkpoint-period-steps", "1000", "--hidden", "16"]
     assert main([*command, "--out", "whole"]) == 0
-    assert main([*command, "--out", "half", "--until", "1000"]) == 0
+    assert main([*command, "--out", "half", "--until", "400"]) == 0
     config = json.loads((here / "whole" / "config.json").read_text())["config"]
     assert config["update_period_steps"] == PRESETS["minatar"].settings["update_period_steps"] == 2
     assert config["hidden"] == [16]
     assert main(["resume", "half"]) == 0
-    assert newest_checkpoint(here / "half").name == "step-000001200"
+    assert newest_checkpoint(here / "half").name == "step-000000500"
     mine, theirs = (newest_checkpoint(here / name) / "arrays.safetensors" for name in ("half", "whole"))
     assert mine.read_bytes() == theirs.read_bytes()
 
@@ -163,7 +173,7 @@ def test_resume_with_more_steps_goes_on(here):
 # A run that dies
 
 
-def start(run: Path, *flags: str, steps: int = 6000) -> subprocess.Popen:
+def start(run: Path, *flags: str, steps: int) -> subprocess.Popen:
     return spawn("train", "CartPole-v1", "--out", str(run), "--steps", str(steps), *SMALL, *flags)
 
 
@@ -197,11 +207,10 @@ main(["resume", sys.argv[1]])
 """
 
 
-def test_run_killed_at_any_moment_resumes_bit_for_bit(here):
+def test_run_killed_at_any_moment_resumes_bit_for_bit(here, whole):
     """kill -9 three times: before the first periodic checkpoint, after one, and while one is being written."""
-    assert train("whole", steps=4000) == 0
-    for begin, moment in ((start, "step-000000000"), (resume, "step-000002000")):
-        process = begin(here / "run", steps=4000)
+    for begin, moment in ((start, "step-000000000"), (resume, "step-000001000")):
+        process = begin(here / "run", steps=3000)
         wait_for(lambda moment=moment: (here / "run" / "checkpoints" / moment).exists(), process)
         process.kill()
         process.communicate()
@@ -209,25 +218,29 @@ def test_run_killed_at_any_moment_resumes_bit_for_bit(here):
     assert process.returncode == -signal.SIGKILL
     assert list((here / "run" / "checkpoints").glob(".writing-*")), "it did not die while writing"
     assert main(["resume", "run"]) == 0
-    assert_same_end(here / "run", here / "whole")
+    assert_same_end(here / "run", whole)
 
 
 @pytest.mark.slow
 def test_comparison_that_is_killed_leaves_no_process_behind_and_resumes(here):
-    flags = ["--algorithms", "cdqn", "--seeds", "2", "--steps", "8000", "--jobs", "2", "--out", "both"]
-    process = spawn("compare", "CartPole-v1", *flags, *SMALL)
+    flags = ["--algorithms", "cdqn", "--seeds", "2", "--steps", "12000", "--jobs", "2", "--out", "both"]
+    seldom = ["16" if before == "--update-period-steps" else flag for before, flag in pairwise(["", *SMALL])]
+    process = spawn("compare", "CartPole-v1", *flags, *seldom)
     runs = [here / "both" / f"cdqn-seed{seed}" for seed in (0, 1)]
     wait_for(lambda: all((run / "checkpoints" / "step-000001000").exists() for run in runs), process)
     process.kill()
-    process.communicate()  # returns when the last worker has closed the pipe, that is, when it is gone
-    assert all(newest_checkpoint(run).name < "step-000008000" for run in runs)
-    assert main(["resume", "both"]) == 0
-    assert all(newest_checkpoint(run).name == "step-000008000" for run in runs)
+    _, err = process.communicate()  # returns when the last worker has closed the pipe, that is, when it is gone
+    assert process.returncode == -signal.SIGKILL
+    assert "Traceback" not in err
+    stopped = [newest_step(run) for run in runs]
+    assert all(0 < step < 12000 for step in stopped)
+    assert any(step % 1000 for step in stopped), "the runs under way were not saved where they stopped"
+    assert main(["resume", "both", "--jobs", "1"]) == 0
+    assert all(newest_step(run) == 12000 for run in runs)
 
 
-def test_ctrl_c_ends_a_run_with_a_checkpoint(here):
-    assert train("whole", steps=4000) == 0
-    process = start(here / "run", steps=4000)
+def test_ctrl_c_ends_a_run_with_a_checkpoint(here, whole):
+    process = start(here / "run", steps=3000)
     wait_for(lambda: (here / "run" / "checkpoints" / "step-000001000").exists(), process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
@@ -235,9 +248,9 @@ def test_ctrl_c_ends_a_run_with_a_checkpoint(here):
     assert "cdqn resume" in out
     assert "Traceback" not in err
     stopped = int(newest_checkpoint(here / "run").name.removeprefix("step-"))
-    assert 1000 <= stopped < 4000
+    assert 1000 <= stopped < 3000
     assert main(["resume", "run"]) == 0
-    assert_same_end(here / "run", here / "whole")
+    assert_same_end(here / "run", whole)
 
 
 # What cannot work: one line, and nothing is lost
@@ -388,7 +401,7 @@ def test_no_write_permission_is_told_before_anything_is_done(here, capsys):
     assert os.strerror(errno.EACCES) in text
 
 
-def test_full_disk_is_told_and_the_last_checkpoint_stays(here, capsys):
+def test_full_disk_is_told_and_the_last_checkpoint_stays(here, whole, capsys):
     """The limit on the size of a file stands in for the disk: it refuses a write in the same way."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (150_000, hard))
@@ -399,9 +412,8 @@ def test_full_disk_is_told_and_the_last_checkpoint_stays(here, capsys):
     assert code == 1
     assert "cannot write" in one_line(capsys)
     assert not list((here / "run" / "checkpoints").glob(".*")), "half a checkpoint was left behind"
-    assert train("whole", steps=3000) == 0
     assert main(["resume", "run"]) == 0
-    assert_same_end(here / "run", here / "whole")
+    assert_same_end(here / "run", whole)
 
 
 def test_two_processes_cannot_train_one_run(finished_run, capsys):

@@ -353,6 +353,7 @@ def write_half_and_die(arrays, file, *rest):
     if "step-000001200" not in file.name:
         return real(arrays, file, *rest)
     file.write_bytes(b"half of a candidate")
+    print("torch._dynamo" in sys.modules, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 
 checkpoint.save_file = write_half_and_die
@@ -366,6 +367,7 @@ def test_run_killed_while_it_writes_a_candidate_ends_the_same(tmp_path, whole):
         train_run(new_agent(), run, [kill_at(0)])
     process = subprocess.run([sys.executable, "-c", DIE_WHILE_WRITING, str(run)], capture_output=True)
     assert process.returncode == -signal.SIGKILL, process.stderr
+    assert process.stdout == b"False\n", "a run that compiles nothing imported Dynamo, which takes seconds"
     assert list((run / "candidates").glob(".*")), "it did not die while writing"
     resume_run(run)
     assert books_of(run) == books_of(whole)

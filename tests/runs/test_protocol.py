@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cdqn.agent import Agent, load, read_run_config
+from cdqn.agent import Agent, read_run_config
 from cdqn.cli.main import main
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.protocol import render_protocol, table1
 from cdqn.report.tables import format_number
 from cdqn.runs.candidates import Candidates
 from cdqn.runs.folders import locked
+from cdqn.runs.loading import load
 from cdqn.runs.protocol import run_protocol
 from cdqn.storage.checkpoint import load_checkpoint_values, read_weights, write_weights
 from cdqn.storage.files import write_json

@@ -94,7 +94,7 @@ def test_scores_are_0_for_idle_or_random_play_and_1_for_the_reference():
 def test_smoke_suite_runs_is_continued_and_leaves_table_and_picture(tmp_path, capsys):
     folder = tmp_path / "suite"
     command = ["suite", "--scale", "smoke", "--tasks", "CliffWalking", "--algorithms", "cdqn,rg", "--out", str(folder)]
-    assert main([*command, "--seeds", "1"]) == 0
+    assert main([*command, "--seeds", "1", "--jobs", "1"]) == 0
     printed = capsys.readouterr().out
     for word in ("CliffWalking", "C-DQN", "area under the curve", "C-DQN − RG"):
         assert word in printed
@@ -107,7 +107,7 @@ def test_smoke_suite_runs_is_continued_and_leaves_table_and_picture(tmp_path, ca
     ]
     metrics = (folder / "CliffWalking" / "cdqn-seed0" / "metrics.jsonl").read_bytes()
     shutil.rmtree(folder / "CliffWalking" / "rg-seed0")
-    assert main(["resume", str(folder)]) == 0
+    assert main(["resume", str(folder), "--jobs", "1"]) == 0
     assert (folder / "CliffWalking" / "cdqn-seed0" / "metrics.jsonl").read_bytes() == metrics, "not trained again"
     assert (folder / "CliffWalking" / "rg-seed0" / "metrics.jsonl").exists(), "what was missing is trained"
 

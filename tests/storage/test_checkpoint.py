@@ -12,8 +12,9 @@ import torch
 
 from cdqn.errors import CheckpointError
 from cdqn.storage import checkpoint
-from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
+from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint, write_weights
 from cdqn.storage.files import read_json, write_json
+from cdqn.storage.shared_array import SharedArray
 from helpers import assert_same_state, largest_file
 
 PAYLOAD = np.array([0x7FF8DEADBEEF0001, 0xFFF0000000000000, 0x8000000000000000], np.uint64).view(np.float64)
@@ -314,3 +315,28 @@ def test_folder_with_a_name_that_is_no_step_is_no_checkpoint(tmp_path):
     assert load_checkpoint(tmp_path) == {"value": 5}
     saved(tmp_path, 6, {"value": 6})
     assert load_checkpoint(tmp_path) == {"value": 6}
+
+
+def test_what_is_renamed_into_place_was_flushed_to_the_disk_before_and_its_folder_after(tmp_path, monkeypatch):
+    """Or a power cut may leave the new name with nothing behind it."""
+    flushed, renamed, rename = set(), [], Path.rename
+
+    def checked_rename(draft, target):
+        for path in (draft, *draft.rglob("*")):
+            assert path.stat().st_ino in flushed, f"{path} was not flushed"
+        flushed.discard(draft.parent.stat().st_ino)
+        renamed.append(draft.name)
+        return rename(draft, target)
+
+    monkeypatch.setattr(os, "fsync", lambda descriptor: flushed.add(os.fstat(descriptor).st_ino))
+    monkeypatch.setattr(Path, "rename", checked_rename)
+    write_json(tmp_path / "a.json", {})
+    write_weights(tmp_path / "theta.safetensors", np.zeros(3, np.float32))
+    assert tmp_path.stat().st_ino in flushed
+    for step in (5, 6, 6):
+        shared = SharedArray(f"block-{step}", lambda step=step: (f"block-{step}", np.zeros(2)))
+        saved(tmp_path, step, {"a": np.zeros(2), "b": shared})
+        for folder in (tmp_path / "checkpoints", tmp_path / "checkpoints" / "shared"):
+            assert folder.stat().st_ino in flushed
+    assert {".a.json.writing", ".writing-step-000000006", "step-000000006"} <= set(renamed)
+    assert len(renamed) == 1 + 1 + 3 * 2 + 2 + 1

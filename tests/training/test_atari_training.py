@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import numpy as np
 import psutil
@@ -62,11 +63,13 @@ def test_saved_agent_goes_on_bit_for_bit_in_the_middle_of_games(game, tmp_path):
 
 @pytest.mark.slow
 def test_killed_run_resumes_bit_for_bit_and_evaluates(tmp_path):
-    command = [sys.executable, "-m", "cdqn", "train", "SpaceInvaders", *FLAGS, "--until", "600"]
-    subprocess.run([*command, "--out", str(tmp_path / "whole")], check=True, capture_output=True)
-    with subprocess.Popen([*command, "--out", str(tmp_path / "killed")], stdout=subprocess.DEVNULL) as process:
+    command = ["train", "SpaceInvaders", *FLAGS, "--until", "600", "--out"]
+    assert main([*command, str(tmp_path / "whole")]) == 0
+    killed = [sys.executable, "-m", "cdqn", *command, str(tmp_path / "killed")]
+    with subprocess.Popen(killed, stdout=subprocess.DEVNULL) as process:
         while not list(tmp_path.glob("killed/checkpoints/step-*[2-9]00")):
             assert process.poll() is None, "the run ended before it could be killed"
+            time.sleep(0.005)
         process.kill()
     assert main(["resume", str(tmp_path / "killed"), "--steps", "600"]) == 0
     whole, killed = (without_clock(rows(tmp_path / name, "progress")) for name in ("whole", "killed"))

@@ -408,7 +408,7 @@ def _callbacks(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Any]
 
 def _load(run: Path, allow_import: Iterable[str]) -> Any:
     """The agent of a run, after a word about a checkpoint that could not be read."""
-    from cdqn.agent import load_run
+    from cdqn.runs.loading import load_run
 
     agent, restored = load_run(run, allow_import=allow_import)
     if restored.damage:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.agent import Agent, load
+from cdqn.agent import Agent
 from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
 from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
@@ -24,6 +24,7 @@ from cdqn.experiments.request import Request
 from cdqn.presets import make_config
 from cdqn.report.reproduction import Reproduction, Row
 from cdqn.report.statistics import Mean, mean_of
+from cdqn.runs.loading import load
 from cdqn.storage.checkpoint import newest_step
 from cdqn.storage.files import read_json, write_json
 from cdqn.tasks import controllers

@@ -3,7 +3,7 @@
 `adam_step_` is written here and not taken from torch.optim so that it can be traced into the same compiled
 function as the gradient: for small networks the optimizer's call overhead is a large part of an update. The
 bias corrections come in as numbers, because a power of a tensor would be computed anew for every element.
-Large networks are not compiled, and use torch.optim.Adam (fused).
+Large networks are not compiled, and use PyTorch's own (`fused_adam_step_`).
 """
 
 import math
@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
+from torch.optim.adam import adam
 
 BETA1, BETA2 = 0.9, 0.999
 
@@ -48,3 +49,30 @@ def adam_step_(
     second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
     step_size = sizes[0] if factor == 1 else factor * sizes[0]
     theta.sub_(step_size * first / (second.sqrt() * sizes[1] + sizes[2]))
+
+
+def fused_adam_step_(
+    with_moments: Iterable[tuple[nn.Parameter, Tensor, Tensor]], update: int, learning_rate: float, epsilon: float
+) -> None:
+    """PyTorch's Adam on the gradients of parameters beside their two moments, one pass over the memory.
+
+    The function and not the class torch.optim.Adam, which imports all of Dynamo: two seconds of every process.
+    """
+    used = [triple for triple in with_moments if triple[0].grad is not None]
+    parameters, first, second = ([triple[i] for triple in used] for i in range(3))
+    adam(
+        parameters,
+        [parameter.grad for parameter in parameters if parameter.grad is not None],
+        first,
+        second,
+        [],
+        [torch.full((), update - 1.0, device=parameter.device) for parameter in parameters],  # counted on before use
+        fused=True,
+        amsgrad=False,
+        beta1=BETA1,
+        beta2=BETA2,
+        lr=learning_rate,
+        weight_decay=0.0,
+        eps=epsilon,
+        maximize=False,
+    )

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from cdqn.agent import Agent, read_run_config, require_import_allowed, require_seed
+from cdqn.agent import Agent, read_run_config, require_seed
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.runs.candidates import Candidates
+from cdqn.runs.loading import require_import_allowed
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step, read_weights
 from cdqn.storage.files import write_json, writing
 from cdqn.training.events import EvaluationResult

@@ -15,12 +15,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cdqn.agent import Agent, Restored, load_run, new_agent_of, read_run_config, write_run_config
+from cdqn.agent import Agent, read_run_config, write_run_config
 from cdqn.callbacks import Callback, Evaluations, Every, announce
 from cdqn.envs import EnvLike
 from cdqn.errors import CheckpointError
 from cdqn.runs.candidates import Candidates, KeepCandidates
 from cdqn.runs.folders import NO_LINKS, locked_run, new_folder
+from cdqn.runs.loading import Restored, load_run, new_agent_of
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.storage.checkpoint import has_checkpoint, load_checkpoint_values, newest_step
 from cdqn.storage.files import writing

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.calibration import Calibration, RewardRecord, RewardScale, calibrate, denormalize, normalized_reward
+from cdqn.calibration import denormalize, normalized_reward
 from cdqn.replay import Batch, Transitions
 from cdqn.training.events import Calibrated
 from cdqn.training.metrics import value_bound
+from cdqn.training.warmup import Calibration, RewardRecord, RewardScale, calibrate
 
 
 class Calibrator:

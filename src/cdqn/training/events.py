@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.calibration import Calibration
+from cdqn.training.warmup import Calibration
 
 Row = dict[str, Any]
 Topic = Literal["diverging", "misjudged", "slow", "hasty", "idle", "resumed", "died"]

@@ -25,7 +25,7 @@ from cdqn.algorithms import Assessment, Network, TensorBatch
 from cdqn.algorithms.base import Forward, Networks
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
-from cdqn.nn.adam import BETA1, BETA2, adam_step_, clip_gradients_, clip_norm, step_sizes
+from cdqn.nn.adam import adam_step_, clip_gradients_, clip_norm, fused_adam_step_, step_sizes
 from cdqn.nn.flat import flat_of, flatten_, point_, views
 from cdqn.nn.networks import DuelingCNN, parameter_count
 from cdqn.replay import Batch
@@ -73,7 +73,7 @@ class Learner:
         self.updates = 0
         self.backend: Backend = "eager"
         self._changes_by_mode = _changes_by_mode(self.networks)
-        self._optimizer = self._fused_adam()
+        self._with_moments = self._parameters_with_moments()
         self._sizes = torch.zeros(3, dtype=self.theta.dtype, device=self.theta.device)
         self._compiled: dict[int, Callable[..., tuple[Tensor, Tensor]]] = {}
         self._statistics: tuple[str, ...] = ()
@@ -175,16 +175,15 @@ class Learner:
         return assessment.loss.mean(), (assessment.td_error_abs, statistics)
 
     def _eager_step(self, batch: TensorBatch) -> tuple[Tensor, Tensor]:
-        self._optimizer.zero_grad()
+        for parameter in self.networks.parameters():
+            parameter.grad = None
         with self._training_mode() if self._changes_by_mode else nullcontext():
             loss, (td_error_abs_B, stats) = self._objective(batch, self._online(), self._frozen())
         loss.backward()  # type: ignore[no-untyped-call]
         norm = clip_gradients_(self.networks.parameters(), self.config.gradient_clip_norm)
-        for group in self._optimizer.param_groups:
-            group["lr"] = self.learning_rate * group["factor"]
-        for state in self._optimizer.state.values():
-            state["step"].fill_(self.updates)
-        self._optimizer.step()
+        for name, triples in self._with_moments.items():
+            rate = self.learning_rate * self._factors[name]
+            fused_adam_step_(triples, self.updates + 1, rate, self.config.adam_epsilon)
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
     @contextmanager
@@ -197,18 +196,13 @@ class Learner:
             yield
             self.networks.eval()
 
-    def _fused_adam(self) -> torch.optim.Adam:
-        """PyTorch's Adam, one pass over the memory; its moments are views of ours."""
-        groups = [
-            {"params": list(network.parameters()), "factor": self._factors[name]}
-            for name, network in self.networks.items()
-        ]
-        optimizer = torch.optim.Adam(groups, betas=(BETA1, BETA2), eps=self.config.adam_epsilon, fused=True)
+    def _parameters_with_moments(self) -> dict[str, list[tuple[nn.Parameter, Tensor, Tensor]]]:
+        """The parameters of each network beside their two moments, which are views of ours."""
         moments = (views(self.networks, self.first_moment), views(self.networks, self.second_moment))
-        pairs = zip(self.networks.parameters(), *(pieces.values() for pieces in moments), strict=True)
-        for parameter, first, second in pairs:
-            optimizer.state[parameter] = {"step": torch.zeros(()), "exp_avg": first, "exp_avg_sq": second}
-        return optimizer
+        triples: dict[str, list[tuple[nn.Parameter, Tensor, Tensor]]] = {name: [] for name in self.networks}
+        for name, parameter in self.networks.named_parameters():
+            triples[name.partition(".")[0]].append((parameter, moments[0][name], moments[1][name]))
+        return triples
 
     def _compiled_step(self, batch: TensorBatch) -> tuple[Tensor, Tensor]:
         sizes = step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon)
