@@ -234,31 +234,6 @@ def test_true_is_no_number(name):
         Config(**{name: True})
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"steps": 500}, ["steps is 500", "below warmup_steps 1000", "--warmup-steps"]),
-        ({"steps": 1000}, ["steps is 1000", "as many as warmup_steps 1000"]),
-        ({"warmup_steps": 60_000}, ["warmup_steps 60000"]),
-        ({"update_period_steps": 49_001}, ["update_period_steps is 49001", "first update"]),
-        ({"n_step": 50_000}, ["n_step is 50000"]),
-        ({"checkpoint_period_steps": 999}, ["checkpoint_period_steps is 999", "log_period_steps 1000"]),
-        ({"evaluation_period_steps": 10}, ["evaluation_period_steps is 10"]),
-        ({"candidate_period_steps": 10}, ["candidate_period_steps is 10"]),
-    ],
-)
-def test_run_that_would_learn_nothing_or_not_save_as_asked_is_refused(settings, words):
-    with pytest.raises(ConfigError) as caught:
-        Config(**settings).require_learning()
-    for word in words:
-        assert word in str(caught.value)
-
-
-def test_smallest_run_that_learns_is_not_refused():
-    Config(steps=1001, n_step=1000, checkpoint_period_steps=1000).require_learning()
-    Config(update_period_steps=49_000).require_learning()
-
-
 @pytest.mark.parametrize("settings", [{"num_envs": 4097}, {"num_envs": 10**20}, {"hidden": (10**19,)}])
 def test_absurd_sizes_are_refused(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):

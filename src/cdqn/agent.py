@@ -23,13 +23,13 @@ from numpy.typing import NDArray
 from cdqn import algorithms
 from cdqn.algorithms import Algorithm
 from cdqn.callbacks import Callback, Evaluations, announce
-from cdqn.config import PREPROCESSING, Config, code_names
+from cdqn.config import PREPROCESSING, Config
 from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, require_kind
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, save_checkpoint
 from cdqn.storage.files import VERSION, read_json, require_no_links, write_json, write_text, writing
-from cdqn.storage.named_code import import_allowed, import_named, is_code_name, name_of
+from cdqn.storage.named_code import code_names, import_allowed, import_named, is_code_name, name_of
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Event, Row, Warned
 from cdqn.training.trainer import Trainer

@@ -6,9 +6,8 @@ so that a setting without effect is an error and is not silently ignored.
 """
 
 import dataclasses
-import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -17,12 +16,11 @@ import numpy as np
 from cdqn.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.storage.named_code import is_code_name, name_of
+from cdqn.schedules import are_drops
+from cdqn.storage.named_code import PIECES, code_names, is_code_name, name_of
 
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
 """What acts on the Atari environment itself."""
-PIECES = ("algorithm", "network", "replay", "exploration")
-"""What can be code of the user's, module:Name; in Python the class or function itself."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,21 +195,17 @@ class Config:
         object.__setattr__(self, "learning_rate_drops", pairs)
 
     def _check_drops(self) -> None:
-        drops = self.learning_rate_drops
-        pairs = all(len(drop) == 2 and all(isinstance(n, int | float) for n in drop) for drop in drops)
-        shares = [drop[0] for drop in drops] if pairs else []
-        rising = all(0 <= a < b <= 1 for a, b in itertools.pairwise([0.0, *shares]))
-        if not pairs or not rising or not all(factor > 0 for _, factor in drops):
+        if not are_drops(self.learning_rate_drops):
             raise ConfigError(
-                f"learning_rate_drops is {drops!r}: it must be pairs of a share of the budget, rising within (0, 1], "
-                "and a factor above 0"
+                f"learning_rate_drops is {self.learning_rate_drops!r}: it must be pairs of a share of the budget, "
+                "rising within (0, 1], and a factor above 0"
             )
 
     def _check_idle(self) -> None:
         """A setting that cannot act is an error, and is not silently ignored."""
         algorithm = self.algorithm_class
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
-        for name in idle_settings(algorithm):
+        for name in algorithm.all_idle_settings():
             if getattr(self, name) not in (None, False, defaults[name]):
                 reason = "has no target network" if name in TARGET_SETTINGS else f"does not use {name}"
                 raise ConfigError(f"{self.algorithm} {reason}: drop {name}")
@@ -249,31 +243,6 @@ class Config:
                 f"epsilon_middle_fraction {self.epsilon_middle_fraction} comes after "
                 f"epsilon_final_fraction {self.epsilon_final_fraction}: swap or change them"
             )
-
-    def require_learning(self) -> None:
-        """Refuse a run in which nothing would be learned, or saved when it was asked for."""
-        if self.steps <= self.warmup_steps:
-            raise ConfigError(
-                f"steps is {self.steps}, {'below' if self.steps < self.warmup_steps else 'as many as'} warmup_steps "
-                f"{self.warmup_steps}: nothing would be learned; raise --steps or lower --warmup-steps"
-            )
-        if self.steps < self.warmup_steps + self.update_period_steps:
-            raise ConfigError(
-                f"update_period_steps is {self.update_period_steps}: after warmup_steps {self.warmup_steps} the first "
-                f"update would come beyond steps {self.steps}, and nothing would be learned; lower it or raise --steps"
-            )
-        if self.n_step >= self.steps:
-            raise ConfigError(
-                f"n_step is {self.n_step}, and the run has {self.steps} steps: no return would ever be complete; "
-                "lower --n-step"
-            )
-        for name in ("checkpoint_period_steps", "evaluation_period_steps", "candidate_period_steps"):
-            period = getattr(self, name)
-            if period is not None and period < self.log_period_steps:
-                raise ConfigError(
-                    f"{name} is {period}, below log_period_steps {self.log_period_steps}: it is looked at only when a "
-                    "line is logged; raise it, or lower --log-period-steps"
-                )
 
     def resolved(self) -> Self:
         """A copy in which each setting that acts has its value."""
@@ -323,22 +292,7 @@ class Config:
             raise CheckpointError(f"{source} is damaged: {error}") from error
 
 
-def code_names(settings: Mapping[str, Any]) -> list[str]:
-    """What settings name of the user's own code, module:Name."""
-    values = [settings.get(name) for name in PIECES]
-    return [value for value in values if isinstance(value, str) and is_code_name(value)]
-
-
-def idle_settings(algorithm: type[Algorithm]) -> tuple[str, ...]:
-    """Settings that do not act on an algorithm."""
-    return algorithm.idle_settings + (() if algorithm.has_target else TARGET_SETTINGS)
-
-
-_TARGET_DEFAULTS: dict[str, Any] = {
-    "double_q": True,
-    "target_period_updates": 100,
-    "target_copy": "previous",
-}
+_TARGET_DEFAULTS: dict[str, Any] = {"double_q": True, "target_period_updates": 100, "target_copy": "previous"}
 
 _PRIORITIZED_DEFAULTS: dict[str, Any] = {
     "alpha": 0.6,
@@ -350,52 +304,30 @@ _PRIORITIZED_DEFAULTS: dict[str, Any] = {
     "raise_predecessor": True,
 }
 
-LARGEST = 2**63
-"""Of any whole number: what does not fit into 64 bits is a slip of the hand."""
-MOST_UNITS = 1_000_000
-"""Of a layer's widths, channels or pixels."""
+LARGEST = 2**63  # of any whole number: what does not fit into 64 bits is a slip of the hand
+MOST_UNITS = 1_000_000  # of a layer's widths, channels or pixels
 
 _UNIT = (lambda v: 0 <= v <= 1, "within [0, 1]")
 _POSITIVE = (lambda v: v > 0 and math.isfinite(v), "a number above 0")
 _COUNT = (lambda v: isinstance(v, int) and v >= 1, "a whole number of at least 1")
-_RANGES = {
+_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "seed": (lambda v: isinstance(v, int) and 0 <= v < 2**63, "a whole number from 0 on"),
-    "gamma": _UNIT,
-    "horizon_multiplier": _POSITIVE,
     "sticky_actions": (lambda v: 0 <= v < 1, "within [0, 1)"),
-    "initial_priority": _POSITIVE,
-    "learning_rate": _POSITIVE,
     "learning_rate_decay": (lambda v: 0 < v <= 1, "within (0, 1]"),
-    "adam_epsilon": _POSITIVE,
     "gradient_clip_norm": (lambda v: v > 0, "a number above 0, or inf for no clipping"),
     "discard_fraction": (lambda v: 0 <= v < 1, "within [0, 1)"),
-    "alpha": _UNIT,
-    "beta_start": _UNIT,
-    "priority_epsilon": _POSITIVE,
     "floor_divisor": (lambda v: v > 1 and math.isfinite(v), "a number above 1"),
     "epsilon_middle": (lambda v: 0 < v <= 1, "within (0, 1]"),
-    "epsilon_final": _UNIT,
-    "epsilon_middle_fraction": _UNIT,
-    "epsilon_final_fraction": _UNIT,
-    "warmup_steps": _COUNT,
     "num_envs": (lambda v: isinstance(v, int) and 1 <= v <= 4096, "a whole number from 1 to 4096"),
-} | dict.fromkeys(
-    (
-        "steps",
-        "n_step",
-        "batch_size",
-        "update_period_steps",
-        "target_period_updates",
-        "memory_size",
-        "log_period_steps",
-        "checkpoint_period_steps",
-        "evaluation_period_steps",
-        "evaluation_episodes",
-        "candidate_period_steps",
-        "time_limit_steps",
-    ),
-    _COUNT,
-)
+}
+for _names, _range in {
+    "gamma alpha beta_start epsilon_final epsilon_middle_fraction epsilon_final_fraction": _UNIT,
+    "horizon_multiplier initial_priority learning_rate adam_epsilon priority_epsilon": _POSITIVE,
+    "steps warmup_steps n_step batch_size update_period_steps target_period_updates memory_size": _COUNT,
+    "log_period_steps checkpoint_period_steps evaluation_period_steps candidate_period_steps": _COUNT,
+    "evaluation_episodes time_limit_steps": _COUNT,
+}.items():
+    _RANGES |= dict.fromkeys(_names.split(), _range)
 _SIZES: tuple[tuple[str, int | None, str], ...] = (
     ("hidden", None, "one or more widths"),
     ("channels", 3, "three numbers of channels"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdqn.algorithms import ALGORITHMS, find_algorithm
-from cdqn.config import Config, idle_settings
+from cdqn.config import Config
 from cdqn.envs import Kind
 from cdqn.errors import ConfigError
 
@@ -323,5 +323,5 @@ def get_preset(name: str) -> Preset:
 
 def without_idle(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Settings shared by several algorithms, less those that cannot act in this one."""
-    idle = idle_settings(find_algorithm(algorithm))
+    idle = find_algorithm(algorithm).all_idle_settings()
     return {name: value for name, value in settings.items() if name not in idle}

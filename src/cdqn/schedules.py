@@ -1,5 +1,6 @@
 """Schedules: plain functions of the step."""
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -16,6 +17,15 @@ def linear(step: int, start: float, end: float, first_step: int, last_step: int)
 def dropped(step: int, budget_steps: int, drops: Sequence[tuple[float, float]]) -> float:
     """The factor of the last drop the step has reached, 1 before the first; a drop is (share of budget, factor)."""
     return ([1.0] + [factor for share, factor in drops if step >= share * budget_steps])[-1]
+
+
+def are_drops(drops: Sequence[Sequence[object]]) -> bool:
+    """Whether these are pairs of a share of the budget, rising within (0, 1], and a factor above 0."""
+    if not all(len(drop) == 2 and all(isinstance(n, int | float) for n in drop) for drop in drops):
+        return False
+    pairs = [(float(share), float(factor)) for share, factor in drops]  # type: ignore[arg-type]
+    rising = all(0 <= a < b <= 1 for a, b in itertools.pairwise([0.0, *(share for share, _ in pairs)]))
+    return rising and all(factor > 0 for _, factor in pairs)
 
 
 def epsilon_greedy(

@@ -8,7 +8,8 @@ import pytest
 from matplotlib.colors import to_hex
 
 from cdqn.errors import ConfigError
-from cdqn.report import figures
+from cdqn.report import axes as axes_module
+from cdqn.report import figures, learning_curve
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.runs import find_runs, read_run
 
@@ -99,7 +100,7 @@ def test_learning_curve_shows_episodes_mean_evaluations_loss_q_and_bound(tmp_pat
     rows = [make.progress(100), make.episode(110, 20.0), make.episode(150, 40.0), make.progress(200)]
     rows.append(make.evaluation(200, [90.0]))
     run = read_run(make.write(tmp_path / "run", rows, algorithm="rg", seed=4))
-    figure = figures.draw_learning_curve(run)
+    figure = learning_curve.draw_learning_curve(run)
     returns, loss, q = figure.axes
     shown = [line.get_ydata() for line in returns.lines]
     assert any(np.array_equal(y, [20, 40]) for y in shown)
@@ -115,16 +116,16 @@ def test_learning_curve_shows_episodes_mean_evaluations_loss_q_and_bound(tmp_pat
 
 
 def test_learning_curve_of_a_run_without_evaluation_has_no_markers(tmp_path, make):
-    figure = figures.draw_learning_curve(read_run(make.write(tmp_path / "run", [make.progress(100)])))
+    figure = learning_curve.draw_learning_curve(read_run(make.write(tmp_path / "run", [make.progress(100)])))
     assert "evaluation" not in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
 
 
 @pytest.mark.parametrize("suffix", [".png", ".pdf"])
 def test_empty_run_is_a_picture_that_says_so(tmp_path, make, suffix):
     run = read_run(make.write(tmp_path / "run", []))
-    texts = [axes.texts[0].get_text() for axes in figures.draw_learning_curve(run).axes]
+    texts = [axes.texts[0].get_text() for axes in learning_curve.draw_learning_curve(run).axes]
     assert texts[0] == "no episode has ended yet"
-    figures.learning_curve(run, tmp_path / f"a{suffix}")
+    learning_curve.learning_curve(run, tmp_path / f"a{suffix}")
     figures.comparison([run], tmp_path / f"b{suffix}")
 
 
@@ -132,11 +133,11 @@ def test_diverged_run_is_drawn_up_to_where_it_has_numbers(tmp_path, make):
     ends = [0.5, 0.0, 1e30, math.inf, math.nan]
     rows = [make.progress(10 * i + 10, loss=end, q_mean=-end) for i, end in enumerate(ends)]
     run = read_run(make.write(tmp_path / "run", rows))
-    _, loss, q = figures.draw_learning_curve(run).axes
+    _, loss, q = learning_curve.draw_learning_curve(run).axes
     assert loss.lines[0].get_ydata().tolist() == [0.5, 1e30]
     assert q.lines[0].get_ydata().tolist() == [-0.5, 0, -1e30]
     assert q.get_yscale() == "symlog"
-    figures.learning_curve(run, tmp_path / "a.png")
+    learning_curve.learning_curve(run, tmp_path / "a.png")
     figures.comparison([run], tmp_path / "b.png")
 
 
@@ -210,7 +211,7 @@ def test_unknown_file_type_is_refused_before_anything_is_written(tmp_path, compa
     ],
 )
 def test_tick_texts(value, text):
-    assert figures._tick_text(value) == text
+    assert axes_module._tick_text(value) == text
 
 
 def test_no_pyplot_state_is_touched(comparison_folder):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from cdqn.cli import commands
+from cdqn.cli import common
 from cdqn.cli.console import TrainingDisplay
 from cdqn.cli.main import main
 from cdqn.config import Config
@@ -47,10 +47,10 @@ def test_list_shows_a_run_whatever_its_names_are(env_id, tmp_path, capsys):
 
 
 def test_path_with_brackets_is_printed_whole(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("cdqn.report.figures.learning_curve", lambda run, picture: None)
+    monkeypatch.setattr("cdqn.report.learning_curve.learning_curve", lambda run, picture: None)
     write_run(tmp_path / "r[/x]" / "r[v2]", "CartPole-v1")
     outcome = type("Outcome", (), {"finished": False, "steps": 5})
-    commands._conclude(tmp_path / "r[/x]" / "r[v2]", outcome)
+    common.conclude(tmp_path / "r[/x]" / "r[v2]", outcome)
     assert f"run folder: {tmp_path}/r[/x]/r[v2]\n" in capsys.readouterr().out
 
 

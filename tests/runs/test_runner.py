@@ -7,9 +7,9 @@ import pytest
 
 from cdqn.agent import Agent, write_run_config
 from cdqn.config import Config
-from cdqn.errors import CheckpointError, UnsupportedEnvironmentError
+from cdqn.errors import CheckpointError, ConfigError, UnsupportedEnvironmentError
 from cdqn.runs.folders import new_folder
-from cdqn.runs.runner import is_complete, resume_run, train_run
+from cdqn.runs.runner import is_complete, require_learning, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step
 from cdqn.training.events import EvaluationResult
@@ -120,3 +120,28 @@ def test_run_started_with_nohup_outlives_its_terminal():
             assert not stop.requested()
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"steps": 500}, ["steps is 500", "below warmup_steps 1000", "--warmup-steps"]),
+        ({"steps": 1000}, ["steps is 1000", "as many as warmup_steps 1000"]),
+        ({"warmup_steps": 60_000}, ["warmup_steps 60000"]),
+        ({"update_period_steps": 49_001}, ["update_period_steps is 49001", "first update"]),
+        ({"n_step": 50_000}, ["n_step is 50000"]),
+        ({"checkpoint_period_steps": 999}, ["checkpoint_period_steps is 999", "log_period_steps 1000"]),
+        ({"evaluation_period_steps": 10}, ["evaluation_period_steps is 10"]),
+        ({"candidate_period_steps": 10}, ["candidate_period_steps is 10"]),
+    ],
+)
+def test_run_that_would_learn_nothing_or_not_save_as_asked_is_refused(settings, words):
+    with pytest.raises(ConfigError) as caught:
+        require_learning(Config(**settings))
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_smallest_run_that_learns_is_not_refused():
+    require_learning(Config(steps=1001, n_step=1000, checkpoint_period_steps=1000))
+    require_learning(Config(update_period_steps=49_000))

@@ -94,6 +94,11 @@ class Algorithm(ABC):
     def check(cls, config: "Config") -> None:
         """Raise a ConfigError for settings that cannot work together in this algorithm."""
 
+    @classmethod
+    def all_idle_settings(cls) -> tuple[str, ...]:
+        """Settings that do not act on it, those of the target network included."""
+        return cls.idle_settings + (() if cls.has_target else TARGET_SETTINGS)
+
     def networks(self, spec: "EnvSpec", build: BuildNetwork) -> dict[str, Network]:
         """What is learned, by name. Here one network of Q values, "q", with a target network if there is one."""
         return {"q": Network(build(spec.num_actions), self.has_target)}

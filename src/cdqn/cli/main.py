@@ -11,24 +11,14 @@ from typing import Any
 
 import tyro
 
-from cdqn.cli.commands import (
-    INTERRUPTED,
-    Compare,
-    Demo,
-    Evaluate,
-    List,
-    Play,
-    Reproduce,
-    Resume,
-    Suite,
-    Train,
-    console,
-    errors,
-    import_pieces,
-)
-from cdqn.config import PIECES
+from cdqn.cli.common import INTERRUPTED, console, errors, import_pieces
+from cdqn.cli.evaluate import Evaluate, Play
+from cdqn.cli.reproduce import Demo, List, Reproduce
+from cdqn.cli.several import Compare, Suite
+from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
+from cdqn.storage.named_code import PIECES
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cdqn.report.figures import save
+from cdqn.report.axes import save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 from cdqn.tasks.oscillator import ground_state_energy

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.report.authors import authors_curves
-from cdqn.report.figures import figure_of, save
+from cdqn.report.axes import figure_of, save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 from cdqn.tabular import EQUAL, FiniteMDP, optimal_q

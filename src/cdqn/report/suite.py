@@ -12,7 +12,8 @@ from rich import box
 from rich.console import Group
 from rich.table import Table
 
-from cdqn.report.figures import decorate, draw_algorithm, figure_of, save
+from cdqn.report.axes import decorate, figure_of, save
+from cdqn.report.figures import draw_algorithm
 from cdqn.report.palette import appearance, in_order
 from cdqn.report.runs import Run, read_run
 from cdqn.report.statistics import Estimate, align_curves, interquartile_mean, stratified_interval

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdqn.report.authors import authors_curves
-from cdqn.report.figures import save
+from cdqn.report.axes import save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 

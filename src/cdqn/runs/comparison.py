@@ -10,13 +10,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from cdqn.agent import Agent
-from cdqn.config import Config, code_names
+from cdqn.config import Config
 from cdqn.errors import CheckpointError
 from cdqn.runs.folders import new_folder
 from cdqn.runs.loading import require_import_allowed
 from cdqn.runs.run_pool import PlannedRun
 from cdqn.storage.files import read_json, require_no_links, write_json, writing
-from cdqn.storage.named_code import import_allowed
+from cdqn.storage.named_code import code_names, import_allowed
 
 
 def create_comparison(folder: Path, env_id: str, configs: Sequence[Config], preset: str | None = None) -> None:

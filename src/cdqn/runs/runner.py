@@ -17,8 +17,9 @@ from typing import Self
 
 from cdqn.agent import Agent, read_run_config, write_run_config
 from cdqn.callbacks import Callback, Evaluations, Every, announce
+from cdqn.config import Config
 from cdqn.envs import EnvLike
-from cdqn.errors import CheckpointError
+from cdqn.errors import CheckpointError, ConfigError
 from cdqn.runs.candidates import Candidates, KeepCandidates
 from cdqn.runs.folders import NO_LINKS, locked_run, new_folder
 from cdqn.runs.loading import Restored, load_run, new_agent_of
@@ -192,6 +193,32 @@ def _train(
                 result = evaluate()
         checkpoints.save(agent, evaluations.pending)
     return Outcome(trainer.steps, trainer.steps >= until and not evaluations.pending, result)
+
+
+def require_learning(config: Config) -> None:
+    """Refuse a run in which nothing would be learned, or saved when it was asked for."""
+    if config.steps <= config.warmup_steps:
+        raise ConfigError(
+            f"steps is {config.steps}, {'below' if config.steps < config.warmup_steps else 'as many as'} warmup_steps "
+            f"{config.warmup_steps}: nothing would be learned; raise --steps or lower --warmup-steps"
+        )
+    if config.steps < config.warmup_steps + config.update_period_steps:
+        raise ConfigError(
+            f"update_period_steps is {config.update_period_steps}: after warmup_steps {config.warmup_steps} the first "
+            f"update would come beyond steps {config.steps}, and nothing would be learned; lower it or raise --steps"
+        )
+    if config.n_step >= config.steps:
+        raise ConfigError(
+            f"n_step is {config.n_step}, and the run has {config.steps} steps: no return would ever be complete; "
+            "lower --n-step"
+        )
+    for name in ("checkpoint_period_steps", "evaluation_period_steps", "candidate_period_steps"):
+        period = getattr(config, name)
+        if period is not None and period < config.log_period_steps:
+            raise ConfigError(
+                f"{name} is {period}, below log_period_steps {config.log_period_steps}: it is looked at only when a "
+                "line is logged; raise it, or lower --log-period-steps"
+            )
 
 
 def has_rows(run: Path) -> bool:

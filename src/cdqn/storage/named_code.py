@@ -7,11 +7,14 @@ as an object in Python, or allowed for a folder with `allow_import`. What a fold
 import importlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from cdqn.errors import CheckpointError, ConfigError
+
+PIECES = ("algorithm", "network", "replay", "exploration")
+"""Settings that can be code of the user's, module:Name; in Python the class or function itself."""
 
 _objects: dict[str, Any] = {}
 """What the user has named so far, in this process."""
@@ -21,6 +24,12 @@ def is_code_name(name: str) -> bool:
     """Whether it has the form module:Name."""
     module, colon, rest = name.partition(":")
     return bool(colon and rest) and all(part.isidentifier() for part in module.split("."))
+
+
+def code_names(settings: Mapping[str, Any]) -> list[str]:
+    """What settings name of the user's own code, module:Name."""
+    values = [settings.get(name) for name in PIECES]
+    return [value for value in values if isinstance(value, str) and is_code_name(value)]
 
 
 def name_of(thing: Any) -> str:

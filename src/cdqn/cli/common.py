@@ -1,0 +1,84 @@
+"""What several commands share: consoles, flags, and how a run is shown, loaded and concluded.
+
+What a command needs is imported where it runs: the others need not wait for it.
+"""
+
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+from rich.console import Console
+from tyro.conf import OmitArgPrefixes, UseAppendAction, arg
+
+from cdqn.config import Config
+from cdqn.report.terminal import say
+from cdqn.storage.named_code import code_names, import_named
+
+console = Console()
+errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
+AllowImport = UseAppendAction[tuple[str, ...]]
+INTERRUPTED = 130
+MOST_SEEDS = 1000
+"""More are taken for a slip of the hand: each is a run of its own."""
+
+
+def import_pieces(settings: Mapping[str, Any]) -> None:
+    """Import what the user has typed as module:Name: an algorithm, a network, a replay memory or an exploration."""
+    for name in code_names(settings):
+        import_named(name)
+
+
+def names(text: str) -> list[str]:
+    """Names separated by commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def default_folder(name: str) -> Path:
+    """Below runs/, with the characters of an environment's id that mean something in a path replaced."""
+    return Path("runs") / name.replace("/", "-").replace(":", "-")
+
+
+def load_agent(run: Path, allow_import: Iterable[str]) -> Any:
+    """The agent of a run, after a word about a checkpoint that could not be read."""
+    from cdqn.runs.loading import load_run
+
+    agent, restored = load_run(run, allow_import=allow_import)
+    if restored.damage:
+        say(errors, f"cdqn: {restored.damage}", "yellow")
+    return agent
+
+
+def callbacks_for(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Any]:
+    """Who watches a run: the terminal, and TensorBoard where it is installed."""
+    from cdqn.cli.console import TrainingDisplay
+    from cdqn.integrations.tensorboard import tensorboard_if_installed
+    from cdqn.runs.process import tune_process
+
+    tune_process(agent.spec)
+    label = agent.config.algorithm_class.label
+    display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
+    callbacks: list[Any] = [stack.enter_context(display)]
+    if board := tensorboard_if_installed(run / "tensorboard"):
+        stack.callback(board.close)
+        callbacks.append(board)
+    return callbacks
+
+
+def conclude(run: Path, outcome: Any) -> int:
+    """The picture, and what to do next."""
+    from cdqn.report.learning_curve import learning_curve
+    from cdqn.report.runs import read_run
+    from cdqn.storage.files import writing
+
+    picture = run / "learning_curve.png"
+    with writing(picture):
+        learning_curve(read_run(run), picture)
+    say(console, f"run folder: {run}")
+    say(console, f"learning curve: {picture}")
+    if not outcome.finished:
+        say(console, f"stopped at step {outcome.steps:,}: `cdqn resume {run}` continues from there")
+        return INTERRUPTED
+    return 0

@@ -1,0 +1,93 @@
+"""`cdqn train` and `cdqn resume`.
+
+The fields of a class are its flags, `run` does the work and returns the exit code. What a command needs is imported
+where it runs: the others need not wait for it.
+"""
+
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tyro.conf import Positional
+
+from cdqn.cli.common import AllowImport, ConfigFlags, callbacks_for, conclude, console, default_folder
+from cdqn.cli.several import finish_comparison, finish_suite
+from cdqn.config import Config
+from cdqn.errors import ConfigError
+
+
+@dataclass
+class Train:
+    """Train an agent; leaves a run folder with its metrics, a checkpoint, a final evaluation and a picture."""
+
+    env_id: Positional[str]
+    """A Gymnasium id such as CartPole-v1, an Atari game such as Pong, or module:id for one of your own."""
+    preset: str | None = None
+    """A named set of settings (`cdqn list`); flags go before it. Default: that of the environment's kind."""
+    until: int | None = None
+    """Stop at this step of the budget, as if interrupted there; `cdqn resume` continues."""
+    out: Path | None = None
+    """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
+    config: ConfigFlags = field(default_factory=Config)
+
+    def run(self) -> int:
+        from cdqn.agent import Agent
+        from cdqn.runs.runner import require_learning, train_run
+
+        require_learning(self.config)
+        until = self.config.steps if self.until is None else self.until
+        if not 1 <= until <= self.config.steps:
+            raise ConfigError(f"--until {until} is outside the budget of {self.config.steps} steps: change --steps")
+        agent = Agent.from_config(self.env_id, self.config, self.preset)
+        run = self.out or default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
+        announce_memory(agent, self.preset)
+        with ExitStack() as stack:
+            outcome = train_run(agent, run, callbacks_for(run, agent, stack, until), until)
+        return conclude(run, outcome)
+
+
+@dataclass
+class Resume:
+    """Resume a run, a comparison or a suite exactly where its last checkpoint left it."""
+
+    run_folder: Positional[Path]
+    """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
+    steps: int | None = None
+    """Train up to this step instead of the run's own budget."""
+    jobs: int | None = None
+    """Processes for a comparison or a suite; default: one for each core."""
+    allow_import: AllowImport = ()
+    """A module that the run's environment, module:Id, may import; can be given several times."""
+
+    def run(self) -> int:
+        from cdqn.runs import suite
+        from cdqn.runs.comparison import is_comparison
+        from cdqn.runs.runner import resume_run
+
+        if is_comparison(self.run_folder):
+            return finish_comparison(self.run_folder, self.jobs, self.allow_import)
+        if suite.is_suite(self.run_folder):
+            return finish_suite(self.run_folder, suite.planned_runs(self.run_folder), self.jobs)
+        with ExitStack() as stack:
+            outcome = resume_run(
+                self.run_folder,
+                self.steps,
+                callbacks=lambda agent, until: callbacks_for(self.run_folder, agent, stack, until),
+                allow_import=self.allow_import,
+            )
+        return conclude(self.run_folder, outcome)
+
+
+def announce_memory(agent: Any, preset: str | None) -> None:
+    """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
+    from cdqn.training.build import memory_estimate, readable_bytes
+
+    if agent.spec.kind == "atari":
+        config = agent.config
+        size = readable_bytes(memory_estimate(agent.spec, config))
+        console.print(
+            f"preset {preset}, sticky actions {config.sticky_actions:g}; the replay memory of "
+            f"{config.memory_size:,} transitions will take about {size}",
+            highlight=False,
+        )
