@@ -153,14 +153,16 @@ def test_what_cannot_be_averaged_is_refused(tmp_path, make):
 
 
 def test_report_imports_nothing_that_trains():
-    """Tables and pictures need numpy, rich and matplotlib; of this library errors, files and the tasks they draw."""
+    """Tables and pictures need numpy, rich and matplotlib; of this library errors, files, names and the tasks they draw."""
     tasks = {"cdqn.tabular", "cdqn.tasks"}
     allowed = {
         "numpy",
         "rich",
         "matplotlib",
         "cdqn.errors",
+        "cdqn.algorithms",
         "cdqn.storage.files",
+        "cdqn.storage.named_code",
         "cdqn.report",
         *tasks,
         *sys.stdlib_module_names,

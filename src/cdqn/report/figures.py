@@ -25,9 +25,10 @@ from cdqn.report.axes import (
     scale_q,
     tick_log_axis,
 )
-from cdqn.report.palette import appearance, in_order
+from cdqn.report.palette import ALGORITHMS, appearance, in_order
 from cdqn.report.runs import Run, differing_settings, group_by_algorithm
 from cdqn.report.statistics import align_curves, mean_band
+from cdqn.storage.named_code import is_code_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,6 +130,8 @@ def _histories(runs: list[Run], bounded: bool) -> dict[str, tuple[FloatArray, Fl
 def _check_history(
     algorithm: str, history: Mapping[str, tuple[ArrayLike, ArrayLike]]
 ) -> dict[str, tuple[FloatArray, FloatArray]]:
+    if algorithm not in ALGORITHMS and not is_code_name(algorithm):
+        raise ValueError(f"algorithm {algorithm!r} is none of {', '.join(ALGORITHMS)}")
     checked = {}
     for quantity, (x, value) in history.items():
         x_T, value_ST = np.asarray(x, dtype=np.float64), np.asarray(value, dtype=np.float64)
