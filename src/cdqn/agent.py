@@ -32,6 +32,7 @@ from cdqn.storage.files import VERSION, read_json, require_no_links, write_json,
 from cdqn.storage.named_code import code_names, import_allowed, import_named, is_code_name, name_of
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Event, Row, Warned
+from cdqn.training.seeding import EVALUATION, derived_seed
 from cdqn.training.trainer import Trainer
 
 
@@ -159,7 +160,7 @@ class Agent:
             raise ConfigError(f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
         require_seed(seed)
         if seed is None:
-            seed = int(np.random.SeedSequence(self.config.seed, spawn_key=(2,)).generate_state(1)[0])
+            seed = derived_seed(self.config.seed, EVALUATION)
         count = min(num_envs or self.config.num_envs, episodes)
         preprocessing = self.config.preprocessing if atari_game(self._env if env is None else env) else None
         vector_env = make_vec(self._evaluation_env() if env is None else env, count, preprocessing=preprocessing)

@@ -153,7 +153,7 @@ def test_what_cannot_be_averaged_is_refused(tmp_path, make):
 
 
 def test_report_imports_nothing_that_trains():
-    """Tables and pictures need numpy, rich and matplotlib; of this library errors, files, names and the tasks they draw."""
+    """Tables and pictures need numpy, rich and matplotlib; of this library errors, files, names and the tasks."""
     tasks = {"cdqn.tabular", "cdqn.tasks"}
     allowed = {
         "numpy",

@@ -1,6 +1,5 @@
 """What there is: algorithms, presets, environments, runs."""
 
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +11,8 @@ from rich.table import Table
 from cdqn.agent import read_run_config
 from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.atari import usual_name
-from cdqn.errors import CheckpointError
+from cdqn.errors import CheckpointError, MissingPackageError
+from cdqn.integrations.optional import ale_roms
 from cdqn.presets import PRESETS
 from cdqn.report.terminal import cell
 from cdqn.storage.checkpoint import newest_step
@@ -50,9 +50,9 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
 def atari_games() -> str:
     """The names of the games, or how to get them."""
     try:
-        roms = importlib.import_module("ale_py.roms").get_all_rom_ids()
-    except ImportError:
-        return "not installed: pip install 'cdqn[atari]'"
+        roms = ale_roms()
+    except MissingPackageError as error:
+        return str(error)
     return ", ".join(sorted(usual_name(rom) for rom in roms))
 
 

@@ -24,6 +24,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from cdqn.errors import MissingPackageError, UnsupportedEnvironmentError
+from cdqn.integrations.optional import ale_roms, ale_vector_env
 
 FRAME_SIZE = (105, 80)
 """Height and width: the screen of 210×160 downscaled exactly by 2."""
@@ -59,7 +60,7 @@ class AtariVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
         sticky_actions: float = 0.0,
         time_limit_steps: int = TIME_LIMIT_STEPS,
     ) -> None:
-        native = _ale_py("vector_env").AtariVectorEnv
+        native = ale_vector_env()
         height, width = frame_size
         self._native = native(
             game,
@@ -141,7 +142,7 @@ def find_game(env_id: str) -> str | None:
     if match is None:
         return None
     try:
-        roms = _ale_py("roms").get_all_rom_ids()
+        roms = ale_roms()
     except MissingPackageError:
         if env_id.startswith("ALE/") or "NoFrameskip" in env_id:
             raise
@@ -155,7 +156,7 @@ def find_game(env_id: str) -> str | None:
 
 def near_games(name: str) -> str:
     """A hint at the games whose names are near, or at where to find all."""
-    roms = _ale_py("roms").get_all_rom_ids()
+    roms = ale_roms()
     near = difflib.get_close_matches(name.lower().removeprefix("ale/"), roms, n=3, cutoff=0.6)
     return f"did you mean {' or '.join(map(usual_name, near))}?" if near else ""
 
@@ -169,12 +170,3 @@ def default_sticky_actions(env_id: str) -> float:
     """Gymnasium's ALE/…-v5 has sticky actions, whatever else names a game has none, as in the paper."""
     match = _USUAL_NAME.match(env_id)
     return STICKY_ACTIONS_V5 if match and match["version"] == "5" else 0.0
-
-
-def _ale_py(module: str) -> Any:
-    import importlib
-
-    try:
-        return importlib.import_module(f"ale_py.{module}")
-    except ImportError as error:
-        raise MissingPackageError("Atari games need ale-py: pip install 'cdqn[atari]'") from error

@@ -26,6 +26,7 @@ from cdqn.envs.atari import (
     near_games,
 )
 from cdqn.errors import CdqnError, ConfigError, MissingPackageError, UnsupportedEnvironmentError
+from cdqn.integrations.optional import minatar_gym
 
 EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
 Kind = Literal["vector", "minatar", "atari"]
@@ -243,10 +244,7 @@ def _atari_hint(env_id: str) -> str:
 
 def _register_minatar(env_id: str) -> None:
     """MinAtar registers its games on request only."""
-    try:
-        minatar = importlib.import_module("minatar.gym")
-    except ImportError as error:
-        raise MissingPackageError(f"{env_id} needs minatar: pip install 'cdqn[minatar]'") from error
+    minatar = minatar_gym(env_id)
     if env_id not in gym.registry:
         minatar.register_envs()
 

@@ -1,9 +1,12 @@
 """MLflow, where it is installed."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdqn.errors import MissingPackageError
-from cdqn.training.events import Event, scalars
+from cdqn.integrations.scalars import scalars
+
+if TYPE_CHECKING:
+    from cdqn.training.events import Event
 
 
 class MLflow:
@@ -20,7 +23,7 @@ class MLflow:
         self._mlflow: Any = mlflow
         self._described = False
 
-    def __call__(self, event: Event, agent: Any) -> None:
+    def __call__(self, event: "Event", agent: Any) -> None:
         if not self._described:
             self._described = True
             self._mlflow.log_params({"env_id": agent.env_id, **agent.config.to_json()})

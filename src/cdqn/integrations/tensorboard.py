@@ -2,9 +2,12 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cdqn.training.events import Event, scalars
+from cdqn.integrations.scalars import scalars
+
+if TYPE_CHECKING:
+    from cdqn.training.events import Event
 
 
 class TensorBoard:
@@ -16,7 +19,7 @@ class TensorBoard:
         self._make_writer = partial(SummaryWriter, str(folder))
         self._writer: Any = None  # made at the first row: a run that cannot begin leaves no folder
 
-    def __call__(self, event: Event, agent: Any) -> None:
+    def __call__(self, event: "Event", agent: Any) -> None:
         if self._writer is None:
             self._writer = self._make_writer()
         for name, value in scalars(event).items():

@@ -1,9 +1,12 @@
 """Weights & Biases, where it is installed."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdqn.errors import MissingPackageError
-from cdqn.training.events import Event, scalars
+from cdqn.integrations.scalars import scalars
+
+if TYPE_CHECKING:
+    from cdqn.training.events import Event
 
 
 class WandB:
@@ -20,7 +23,7 @@ class WandB:
         self._run: Any = wandb.init(**arguments)
         self._described = False
 
-    def __call__(self, event: Event, agent: Any) -> None:
+    def __call__(self, event: "Event", agent: Any) -> None:
         if not self._described:
             self._described = True
             self._run.config.update({"env_id": agent.env_id, **agent.config.to_json()})

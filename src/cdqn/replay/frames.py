@@ -13,14 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
+from cdqn.errors import CheckpointError, ConfigError
+from cdqn.integrations.optional import zstandard_module
 from cdqn.replay.frame_blocks import FrameBlocks
 from cdqn.replay.transitions import Array, Fields, Ints, Transitions
 
-try:
-    import zstandard
-except ImportError as error:
-    raise MissingPackageError("a memory of frames needs zstandard: pip install 'cdqn[atari]'") from error
+zstandard = zstandard_module()
 
 COMPRESSION_LEVEL = 3
 """Half the size of lz4 at twice its time for a batch; higher levels save another fifth for twice the time to write."""

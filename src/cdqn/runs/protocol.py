@@ -17,13 +17,13 @@ from cdqn.runs.loading import require_import_allowed
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step, read_weights
 from cdqn.storage.files import write_json, writing
 from cdqn.training.events import EvaluationResult
+from cdqn.training.seeding import TEST, VALIDATION, derived_seed
 
 EPISODES = 400
 """Of each validation, and of the test."""
 EPSILON = 0.01
 NUM_ENVS = 16
 """Environments played at once: one forward pass for all of them."""
-VALIDATION_KEY, TEST_KEY = 3, 4
 """What makes two seeds of one: the test must not repeat the episodes by which the winner was chosen."""
 
 
@@ -64,7 +64,7 @@ def run_protocol(
     weights = [read_weights(candidates.path(candidate.step)) for candidate in ranking]
     agent = Agent.from_config(env_id, replace(config, memory_size=config.batch_size))  # it will not learn
     base_seed = config.seed if seed is None else seed
-    validation_seed, test_seed = _seed(base_seed, VALIDATION_KEY), _seed(base_seed, TEST_KEY)
+    validation_seed, test_seed = derived_seed(base_seed, VALIDATION), derived_seed(base_seed, TEST)
 
     def play(index: int, episodes_seed: int) -> EvaluationResult:
         agent.weights = weights[index]
@@ -98,10 +98,6 @@ def run_protocol(
     with writing(run):
         write_json(run / "protocol.json", content)
     return content
-
-
-def _seed(base: int, key: int) -> int:
-    return int(np.random.SeedSequence(base, spawn_key=(key,)).generate_state(1)[0])
 
 
 def _summary(result: EvaluationResult, seed: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from cdqn.envs import EnvSpec
 from cdqn.errors import NonFiniteError, UnsupportedEnvironmentError
 from cdqn.replay import Transitions
 from cdqn.training.events import Episode
+from cdqn.training.seeding import derived_seed
 
 _NOWHERE = np.False_
 
@@ -226,14 +227,13 @@ class Collector:
 
     def _reset(self, mask: NDArray[np.bool_] | None = None) -> tuple[NDArray[Any], dict[str, Any]]:
         """Begin episodes where `mask` is true, each with its own seed."""
-        seeds: Any = [int(self._episode_seed(env)) for env in range(self.env.num_envs)]
+        seeds: Any = [self._episode_seed(env) for env in range(self.env.num_envs)]
         return self.env.reset(seed=seeds, options=None if mask is None else {"reset_mask": mask})
 
-    def _episode_seed(self, env: int) -> np.uint32:
+    def _episode_seed(self, env: int) -> int:
         """Seed of an environment's present episode: a function of the run's seed, never of the past."""
         key = (env, int(self._episode_index[env]))
-        seed: np.uint32 = np.random.SeedSequence(self.seed, spawn_key=key).generate_state(1)[0]
-        return seed
+        return derived_seed(self.seed, key)
 
     def _checked_observation(self, observation: NDArray[Any]) -> NDArray[Any]:
         # A copy, because a vector environment may hand out one buffer again and again.

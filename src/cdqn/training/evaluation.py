@@ -12,6 +12,7 @@ from cdqn.training.actor import Actor
 from cdqn.training.collector import Collector
 from cdqn.training.events import EvaluationResult
 from cdqn.training.exploration import EpsilonGreedy
+from cdqn.training.seeding import EXPLORATION, generator
 
 MAX_EPISODE_STEPS = 1_000_000
 """A policy that never ends an episode must not hang an evaluation of an environment without time limit."""
@@ -33,7 +34,7 @@ def evaluate(
     The shares are fixed beforehand: taking the first to finish would favour short episodes. `StoppedError` as soon as
     `should_stop` is true between two steps.
     """
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
+    rng = generator(seed, EXPLORATION)
     policy = EpsilonGreedy(spec.num_actions)
     collector = Collector(env, spec, seed)
     quota = np.full(env.num_envs, episodes // env.num_envs)

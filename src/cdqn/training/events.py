@@ -133,11 +133,3 @@ class Evaluated:
 
 Event = Episode | Progress | Warned | Calibrated | Evaluated
 EVENTS: tuple[type[Event], ...] = get_args(Event)
-
-
-def scalars(event: Event) -> dict[str, float]:
-    """Each number of an event, as kind/quantity: what trackers of experiments plot."""
-    row = event.row()
-    kind = row.pop("kind")
-    numbers = {name: value for name, value in row.items() if name != "step" and isinstance(value, int | float)}
-    return {f"{kind}/{name}": float(value) for name, value in numbers.items()}

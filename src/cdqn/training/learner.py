@@ -30,6 +30,7 @@ from cdqn.nn.flat import flat_of, flatten_, point_, views
 from cdqn.nn.networks import DuelingCNN, parameter_count
 from cdqn.replay import Batch
 from cdqn.training.compiler import compile_for, compiler_found
+from cdqn.training.seeding import derived_seed
 
 Backend = Literal["eager", "compiled"]
 
@@ -189,9 +190,8 @@ class Learner:
     @contextmanager
     def _training_mode(self) -> Iterator[None]:
         """For networks that differ between training and acting; what is random in them is a function of the update."""
-        seed = np.random.SeedSequence((self.config.seed, self.updates)).generate_state(1)[0]
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(int(seed))
+            torch.manual_seed(derived_seed(self.config.seed, (self.updates,)))
             self.networks.train()
             yield
             self.networks.eval()

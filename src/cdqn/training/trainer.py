@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
 from gymnasium.vector import VectorEnv
 
 from cdqn.config import Config
@@ -31,6 +30,7 @@ from cdqn.training.divergence import Watch
 from cdqn.training.events import Event, Progress
 from cdqn.training.exploration import make_exploration
 from cdqn.training.metrics import Tally
+from cdqn.training.seeding import EXPLORATION, REPLAY, generator
 
 
 class Trainer:
@@ -40,11 +40,11 @@ class Trainer:
         self.config = config = config.resolved()
         self.spec = spec
         self.budget_steps: int | None = None
-        replay_rng, self._rng = (np.random.default_rng(s) for s in np.random.SeedSequence(config.seed).spawn(2))
+        self._rng = generator(config.seed, EXPLORATION)
         self.learner = make_learner(spec, config)
         self.actor = Actor(self.learner)
         self.exploration = make_exploration(config.exploration, spec.num_actions, env.num_envs)
-        self.replay = make_replay(spec, config, replay_rng)
+        self.replay = make_replay(spec, config, generator(config.seed, REPLAY))
         self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
         # A memory of somebody else's may not be made to be drawn from in another thread.
         ours = self.replay if isinstance(self.replay, UniformReplay) else None
@@ -85,14 +85,11 @@ class Trainer:
             transitions, episodes, ended = self.collector.step(actions)
             calibrated = self.calibrator.observe(self.steps, transitions, ended)
             self.watch.observe(transitions, ended, self.calibrator.gamma)
-            if self._prefetcher is not None:
-                self._learn()  # first: what has been drawn must not be overwritten before
+            self._learn()  # first: what has been drawn while the environments were stepped must not be overwritten
             self.replay.add(self._multi_step.extend(transitions))
             self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
             for episode in episodes:
                 self.tally.add_episode(episode)
-            if self._prefetcher is None:
-                self._learn()
             if calibrated:
                 yield calibrated
             yield from episodes
