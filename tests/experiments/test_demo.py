@@ -63,7 +63,7 @@ def test_result_does_not_depend_on_jobs_and_progress_reaches_the_end(small):
 
 def test_error_in_a_worker_names_the_run():
     with pytest.raises(CdqnError, match=r"seed 100 failed.*no environment 'CartPool-v1'"):
-        run_demo(1, jobs=2, setting=dataclasses.replace(SMALL, env_id="CartPool-v1"))
+        run_demo(1, jobs=1, setting=dataclasses.replace(SMALL, env_id="CartPool-v1"))
 
 
 @pytest.mark.parametrize(("seeds", "jobs"), [(0, 1), (1, 0)])

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from cdqn.errors import ConfigError
+from cdqn.nn.adam import fused_adam_step_
 
 _CHUNK = 400
 """Rows of a forward pass without gradient: its activations stay in the cache."""
@@ -133,13 +134,12 @@ class FittedQ:
         self.gamma = gamma
         self.batch_size = batch_size
         network.theta.grad = network.gradient
-        self._adam = torch.optim.Adam([network.theta], eps=adam_epsilon, fused=True)
+        self._adam_epsilon = adam_epsilon
         self._moments = {
             "step": torch.zeros(()),
             "exp_avg": torch.zeros_like(network.theta),
             "exp_avg_sq": torch.zeros_like(network.theta),
         }
-        self._adam.state[network.theta] = self._moments
         self._next_value_RN = self._next_values()
 
     def epoch(self, order_RN: Tensor, learning_rate: float) -> None:
@@ -148,8 +148,8 @@ class FittedQ:
         θ̃ becomes the θ of the epoch's start, and does so after the first batch, so that it never equals θ [code]:
         the first batch still has the target of the epoch before.
         """
-        self._adam.param_groups[0]["lr"] = learning_rate
         size = self.batch_size
+        with_moments = (self.network.theta, self._moments["exp_avg"], self._moments["exp_avg_sq"])
         state_RN, action_RN, reward_RN, next_state_RN = (column.gather(1, order_RN) for column in self.data)
         target_RN = reward_RN
         if self.algorithm != "rg":
@@ -163,7 +163,9 @@ class FittedQ:
             batches[0] = torch.cat([batches[0], self._batches(next_state_RN)], 2)
         for x_RB, action_RB, reward_RB, target_RB in zip(*batches, strict=True):
             self._step(x_RB.unsqueeze(2), action_RB, reward_RB, target_RB)
-            self._adam.step()
+            self._moments["step"] += 1
+            update = int(self._moments["step"])
+            fused_adam_step_([with_moments], update, learning_rate, self._adam_epsilon)
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""

@@ -51,8 +51,9 @@ def adam_step_(
     theta.sub_(step_size * first / (second.sqrt() * sizes[1] + sizes[2]))
 
 
+@torch.no_grad()
 def fused_adam_step_(
-    with_moments: Iterable[tuple[nn.Parameter, Tensor, Tensor]], update: int, learning_rate: float, epsilon: float
+    with_moments: Iterable[tuple[Tensor, Tensor, Tensor]], update: int, learning_rate: float, epsilon: float
 ) -> None:
     """PyTorch's Adam on the gradients of parameters beside their two moments, one pass over the memory.
 
