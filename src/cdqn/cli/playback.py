@@ -20,13 +20,7 @@ def play(
     """Returns of the episodes, cut off after `max_steps`, after showing them in a window or writing them to `video`."""
     if agent.env_id is None:
         raise ConfigError("the run was trained on an environment object: cdqn play needs an environment id")
-    if episodes < 1 or not 0 <= epsilon <= 1:
-        raise ConfigError(f"play got episodes {episodes} and ε {epsilon}: at least 1, and within [0, 1]")
-    require_seed(seed)
-    if max_steps is not None and max_steps < 1:
-        raise ConfigError(f"max_steps is {max_steps}: an episode has at least 1")
-    if video and video.suffix not in (".mp4", ".gif"):
-        raise ConfigError(f"a video cannot be written as {video.name!r}: name it .mp4 or .gif")
+    _check(episodes, epsilon, seed, video, max_steps)
     rng = np.random.default_rng(seed)
     policy = EpsilonGreedy(agent.spec.num_actions)
     frames: list[Any] = []
@@ -61,6 +55,16 @@ def play(
             video.parent.mkdir(parents=True, exist_ok=True)
             write_video(video, frames, float(env.metadata.get("render_fps") or 30))
     return returns
+
+
+def _check(episodes: int, epsilon: float, seed: int, video: Path | None, max_steps: int | None) -> None:
+    if episodes < 1 or not 0 <= epsilon <= 1:
+        raise ConfigError(f"play got episodes {episodes} and ε {epsilon}: at least 1, and within [0, 1]")
+    require_seed(seed)
+    if max_steps is not None and max_steps < 1:
+        raise ConfigError(f"max_steps is {max_steps}: an episode has at least 1")
+    if video and video.suffix not in (".mp4", ".gif"):
+        raise ConfigError(f"a video cannot be written as {video.name!r}: name it .mp4 or .gif")
 
 
 def _render(env: Any) -> Any:

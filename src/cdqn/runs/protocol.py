@@ -5,14 +5,17 @@ The result is written to RUN/protocol.json; `cdqn.report.protocol` makes Table 1
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdqn.agent import Agent, read_run_config, require_seed
+from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.runs.candidates import Candidates
+from cdqn.runs.candidates import Candidate, Candidates
 from cdqn.runs.loading import require_import_allowed
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step, read_weights
 from cdqn.storage.files import write_json, writing
@@ -24,7 +27,6 @@ EPISODES = 400
 EPSILON = 0.01
 NUM_ENVS = 16
 """Environments played at once: one forward pass for all of them."""
-"""What makes two seeds of one: the test must not repeat the episodes by which the winner was chosen."""
 
 
 def run_protocol(
@@ -44,25 +46,10 @@ def run_protocol(
     if episodes < 1 or not 0 <= epsilon <= 1:
         raise ConfigError(f"the protocol was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
     require_seed(seed)
-    env_id, config = read_run_config(run, allow_import)
-    if env_id is None:
-        raise CheckpointError(f"{run} was trained on an environment object: the protocol needs an environment's id")
-    require_import_allowed(run, env_id, allow_import)
-    if config.candidate_period_steps is None:
-        raise CheckpointError(
-            f"{run} kept no candidates for the test: train with --candidate-period-steps 10000 (App. B.4)"
-        )
-    candidates = Candidates(run, config.num_envs)
-    if (state := load_checkpoint_values(run).get("candidates")) is not None:
-        candidates.load_state_dict(state)
-    ranking = candidates.ranking()
-    if not ranking:
-        raise CheckpointError(
-            f"{run} has no candidate yet: with candidate_period_steps {config.candidate_period_steps} the first comes "
-            f"after warmup_steps {config.warmup_steps}, the run is at step {newest_step(run)}; train it further"
-        )
-    weights = [read_weights(candidates.path(candidate.step)) for candidate in ranking]
+    env_id, config = _read_config(run, allow_import)
+    ranking, weights = _finalists(run, config)
     agent = Agent.from_config(env_id, replace(config, memory_size=config.batch_size))  # it will not learn
+    # Two seeds of one: the test must not repeat the episodes by which the winner was chosen.
     base_seed = config.seed if seed is None else seed
     validation_seed, test_seed = derived_seed(base_seed, VALIDATION), derived_seed(base_seed, TEST)
 
@@ -83,21 +70,48 @@ def run_protocol(
         "budget_steps": config.steps,
         "episodes": episodes,
         "epsilon": epsilon,
-        "candidates": [
-            {
-                "step": candidate.step,
-                "training_score": candidate.score if candidate.episodes else None,
-                "training_episodes": len(candidate.episodes),
-                "validation": _summary(result, validation_seed),
-            }
-            for candidate, result in zip(ranking, validations, strict=True)
-        ],
+        "candidates": list(map(_candidate_summary, ranking, validations, repeat(validation_seed))),
         "winner_step": ranking[winner].step,
         "test": _summary(test, test_seed),
     }
     with writing(run):
         write_json(run / "protocol.json", content)
     return content
+
+
+def _read_config(run: Path, allow_import: Iterable[str]) -> tuple[str, Config]:
+    env_id, config = read_run_config(run, allow_import)
+    if env_id is None:
+        raise CheckpointError(f"{run} was trained on an environment object: the protocol needs an environment's id")
+    require_import_allowed(run, env_id, allow_import)
+    return env_id, config
+
+
+def _finalists(run: Path, config: Config) -> tuple[list[Candidate], list[NDArray[np.float32]]]:
+    """The best three candidates, and their weights."""
+    if config.candidate_period_steps is None:
+        raise CheckpointError(
+            f"{run} kept no candidates for the test: train with --candidate-period-steps 10000 (App. B.4)"
+        )
+    candidates = Candidates(run, config.num_envs)
+    if (state := load_checkpoint_values(run).get("candidates")) is not None:
+        candidates.load_state_dict(state)
+    ranking = candidates.ranking()
+    if not ranking:
+        raise CheckpointError(
+            f"{run} has no candidate yet: with candidate_period_steps {config.candidate_period_steps} the first comes "
+            f"after warmup_steps {config.warmup_steps}, the run is at step {newest_step(run)}; train it further"
+        )
+    return ranking, [read_weights(candidates.path(candidate.step)) for candidate in ranking]
+
+
+def _candidate_summary(candidate: Candidate, validation: EvaluationResult, seed: int) -> dict[str, Any]:
+    return {
+        "step": candidate.step,
+        "training_score": candidate.score if candidate.episodes else None,
+        "training_episodes": len(candidate.episodes),
+        "validation": _summary(validation, seed),
+    }
 
 
 def _summary(result: EvaluationResult, seed: int) -> dict[str, Any]:

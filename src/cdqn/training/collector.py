@@ -86,12 +86,8 @@ class Collector:
         done = terminated | truncated
         any_done = bool(done.any())
         ended = done.copy()
-        final = observation
-        if any_done and self.mode == AutoresetMode.SAME_STEP:
-            final = observation.copy()
-            for env in np.flatnonzero(done):
-                final[env] = infos["final_obs"][env]
-            final = self._checked_observation(final)
+        same_step = any_done and self.mode == AutoresetMode.SAME_STEP
+        final = self._final_observation(observation, done, infos) if same_step else observation
         played, life_lost = (infos["action"], infos["life_lost"]) if self._tells_lives else (actions, _NOWHERE)
         transitions = Transitions(
             observation=self.observation,
@@ -124,8 +120,17 @@ class Collector:
         self.observation = self._reset_where(done, observation) if any_done else observation
         return Collected(transitions, episodes, ended)
 
+    def _final_observation(
+        self, observation: NDArray[Any], done: NDArray[np.bool_], infos: dict[str, Any]
+    ) -> NDArray[Any]:
+        """Where a SAME_STEP environment has begun anew: the observation before, which it tells aside."""
+        final = observation.copy()
+        for env in np.flatnonzero(done):
+            final[env] = infos["final_obs"][env]
+        return self._checked_observation(final)
+
     def state_dict(self) -> dict[str, Any]:
-        """The books, and the open episodes in whatever form this environment allows."""
+        """The bookkeeping, and the open episodes in whatever form this environment allows."""
         state: dict[str, Any] = {
             "steps": self.steps,
             "episode_index": self._episode_index.copy(),
