@@ -115,6 +115,21 @@ def test_learning_curve_shows_episodes_mean_evaluations_loss_q_and_bound(tmp_pat
     assert figure.get_suptitle() == "CartPole-v1 · RG · seed 4"
 
 
+@pytest.mark.parametrize(("bound", "drawn"), [(120.0, True), (10_000.0, False)])
+def test_learning_curve_shows_what_was_earned_and_a_far_bound_only_by_name(tmp_path, make, bound, drawn):
+    """LunarLander's bound is 10 000: drawn, it would press a Q of 40 and returns of ±200 to one line."""
+    earned = {"earned_low": -200.0, "earned_high": 90.0, "q_mean": 40.0, "q_bound": bound}
+    run = read_run(make.write(tmp_path / "run", [make.progress(100, **earned), make.progress(200, **earned)]))
+    q = learning_curve.draw_learning_curve(run).axes[2]
+    (area,) = q.collections
+    assert area.get_datalim(q.transData).y0 == -200
+    assert area.get_datalim(q.transData).y1 == 90
+    assert any(len(line.get_ydata()) and max(line.get_ydata()) == bound for line in q.lines) == drawn
+    (label,) = (text.get_text() for text in q.get_legend().get_texts() if "bound" in text.get_text())
+    assert label.endswith("beyond this axis") != drawn
+    assert (q.get_ylim()[1] > 119) == drawn
+
+
 def test_learning_curve_of_a_run_without_evaluation_has_no_markers(tmp_path, make):
     figure = learning_curve.draw_learning_curve(read_run(make.write(tmp_path / "run", [make.progress(100)])))
     assert "evaluation" not in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]

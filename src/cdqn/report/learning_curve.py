@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+FAR_BOUND = 3.0
+"""Times all that was earned and expected: a bound farther away is named, not drawn."""
+
 
 def learning_curve(run: Run, path: str | Path) -> None:
     """Write `draw_learning_curve(run)` as PNG or PDF, by the suffix of `path`."""
@@ -91,22 +94,27 @@ def _draw_q(axes: Axes, run: Run, colour: str) -> None:
         say_instead(axes, "no Q yet: learning has not begun")
         return
     axes.plot(step_T, q_T, color=colour, linewidth=1.8, label="Q")
-    _draw_earned(axes, run)
+    earned = _draw_earned(axes, run)
     if not bound_step_T.size or bound_T.max() <= 0:
         return
-    axes.plot(bound_step_T, bound_T, label=f"{BOUND_TEXT} = {bound_T[-1]:.4g}", **DASHED)
-    if q_T.min() < 0:
-        axes.plot(bound_step_T, -bound_T, **DASHED)
-    scale_q(axes, q_T, float(bound_T[-1]))
+    label = f"{BOUND_TEXT} = {bound_T[-1]:.4g}"
+    if earned and bound_T[-1] > FAR_BOUND * max(earned, np.abs(q_T).max()):
+        axes.plot([], [], label=f"{label}, beyond this axis", **DASHED)  # it would press all else to a line
+    else:
+        axes.plot(bound_step_T, bound_T, label=label, **DASHED)
+        if q_T.min() < 0:
+            axes.plot(bound_step_T, -bound_T, **DASHED)
+        scale_q(axes, q_T, float(bound_T[-1]))
     # Above the axes: inside, with a bound at either edge and Q between them, there may be no free place.
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0, fontsize=9, frameon=False)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=3, borderaxespad=0, fontsize=9, frameon=False)
 
 
-def _draw_earned(axes: Axes, run: Run) -> None:
-    """The range of the discounted returns that the last 100 episodes had: where a sound Q lies."""
+def _draw_earned(axes: Axes, run: Run) -> float | None:
+    """The range of the discounted returns that the last 100 episodes had, where Q should lie; its largest magnitude."""
     rows = [row for row in run.rows.get("progress", ()) if row.get("earned_low") is not None]
-    if rows:  # older runs have none
-        step_T, low_T, high_T = np.array(
-            [[row[key] for key in ("step", "earned_low", "earned_high")] for row in rows]
-        ).T
-        axes.fill_between(step_T, low_T, high_T, color=GREY, alpha=0.15, linewidth=0, label="earned, last 100 episodes")
+    if not rows:  # as in older runs
+        return None
+    keys = ("step", "earned_low", "earned_high")
+    step_T, low_T, high_T = np.array([[row[key] for key in keys] for row in rows]).T
+    axes.fill_between(step_T, low_T, high_T, color=GREY, alpha=0.2, linewidth=0, label="earned, last 100 episodes")
+    return float(max(np.abs(low_T).max(), np.abs(high_T).max()))
