@@ -108,11 +108,11 @@ class Distributional(Algorithm):
     QUANTILES = 8
 
     def networks(self, spec, build):
-        self.num_actions = spec.num_actions
+        self.num_actions = spec.num_actions  # the algorithm that learns is the one that made the networks
         return {"quantiles": Network(build(spec.num_actions * self.QUANTILES, dueling=False))}
 
     def _quantiles(self, networks, observation):
-        return networks["quantiles"](observation).view(len(observation), -1, self.QUANTILES)
+        return networks["quantiles"](observation).view(len(observation), self.num_actions, self.QUANTILES)
 
     def q_values(self, online, observation):
         return self._quantiles(online, observation).mean(2)
@@ -138,3 +138,32 @@ class Distributional(Algorithm):
             "q_mean": quantiles_BAK.detach().mean(2).amax(1).mean(),
         }
         return Assessment(batch.weight * loss_B, error_B, statistics)
+
+
+class Forgetful(Distributional):
+    """Has no Q to act on."""
+
+    q_values = Algorithm.q_values
+
+
+class Scalar(DQN):
+    def assess(self, *arguments):
+        whole = super().assess(*arguments)
+        return whole._replace(loss=whole.loss.mean())
+
+
+class Silent(DQN):
+    def assess(self, *arguments):
+        return super().assess(*arguments)._replace(statistics={"loss": torch.zeros(())})
+
+
+class Misspelled(DQN):
+    idle_settings = ("los",)
+
+
+class Branching(DQN):
+    """Looks at values, which a compiled program cannot."""
+
+    def assess(self, batch, online, target, discount):
+        whole = super().assess(batch, online, target, discount)
+        return whole._replace(loss=whole.loss * 2) if whole.loss.mean() > 1 else whole

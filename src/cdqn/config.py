@@ -206,7 +206,10 @@ class Config:
         algorithm = self.algorithm_class
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         for name in algorithm.all_idle_settings():
-            if getattr(self, name) not in (None, False, defaults[name]):
+            if name not in defaults:
+                raise ConfigError(f"idle_settings of {self.algorithm} names {name!r}: there is no such setting")
+            value, default = getattr(self, name), defaults[name]
+            if value not in (None, default) and not (default is None and value is False):
                 reason = "has no target network" if name in TARGET_SETTINGS else f"does not use {name}"
                 raise ConfigError(f"{self.algorithm} {reason}: drop {name}")
         algorithm.check(self)

@@ -107,6 +107,27 @@ def test_settings_that_do_not_act_on_an_own_algorithm_are_refused():
         own_agent(own_pieces.Distributional, value_transform=True)
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "sentence"),
+    [
+        (own_pieces.Forgetful, "KeyError: 'q'; without a network named q it needs a method q_values"),
+        (own_pieces.Scalar, r"assess returns loss of shape \(\) for 2 samples: it must be \(2,\)"),
+        (own_pieces.Silent, "leaves q_mean out of its statistics"),
+        (own_pieces.Misspelled, "idle_settings of own_pieces:Misspelled names 'los': there is no such setting"),
+    ],
+)
+def test_mistake_in_an_own_algorithm_is_named_before_training(algorithm, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        own_agent(algorithm)
+
+
+def test_algorithm_that_branches_on_values_runs_eagerly_and_says_so():
+    agent = own_agent(own_pieces.Branching, compile="on")
+    with pytest.warns(UserWarning, match="cannot be compiled and runs eagerly"):
+        agent.learn(60)
+    assert agent.trainer.learner.backend == "eager"
+
+
 def test_variant_begins_with_the_settings_of_its_parent():
     name = named_code.name_of(own_pieces.Expected)
     dqn, own = (make_config(algorithm, "classic-control") for algorithm in ("dqn", name))

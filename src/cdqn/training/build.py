@@ -11,10 +11,10 @@ import psutil
 import torch
 from torch import nn
 
-from cdqn.algorithms import Network
+from cdqn.algorithms import Algorithm, Network, TensorBatch
 from cdqn.config import Config
 from cdqn.envs import EnvSpec
-from cdqn.errors import ConfigError
+from cdqn.errors import CdqnError, ConfigError
 from cdqn.nn.networks import make_network
 from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformReplay
 from cdqn.storage.named_code import is_code_name, named
@@ -24,11 +24,16 @@ from cdqn.training.learner import Learner
 def make_learner(spec: EnvSpec, config: Config) -> Learner:
     """The learner with which a run begins: a function of its configuration, the seed included."""
     device = choose_device(config.device, spec.kind == "atari")
-    networks = first_networks(spec, config)
-    return Learner({name: part._replace(module=part.module.to(device)) for name, part in networks.items()}, config)
+    algorithm = config.algorithm_class(config.resolved())
+    networks = first_networks(spec, config, algorithm)
+    networks = {name: part._replace(module=part.module.to(device)) for name, part in networks.items()}
+    learner = Learner(networks, config, algorithm)
+    if is_code_name(config.algorithm):
+        _try_out(learner, spec)
+    return learner
 
 
-def first_networks(spec: EnvSpec, config: Config) -> dict[str, Network]:
+def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[str, Network]:
     """The networks of the algorithm, with their first weights."""
 
     def build(outputs: int, dueling: bool | None = None) -> nn.Module:
@@ -42,7 +47,7 @@ def first_networks(spec: EnvSpec, config: Config) -> dict[str, Network]:
 
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
         torch.manual_seed(config.seed)
-        return config.algorithm_class(config.resolved()).networks(spec, build)
+        return algorithm.networks(spec, build)
 
 
 def _own_network(spec: EnvSpec, name: str) -> nn.Module:
@@ -67,6 +72,45 @@ def _own_network(spec: EnvSpec, name: str) -> nn.Module:
             f"network {name} returns shape {shape} for 2 observations: it must be (2, {spec.num_actions})"
         )
     return network
+
+
+def _try_out(learner: Learner, spec: EnvSpec) -> None:
+    """What is wrong with an algorithm of the user's is said now, and not after the warm-up."""
+    name = learner.config.algorithm
+    device = learner.theta.device
+    observation = torch.zeros((2, *spec.observation_shape), dtype=_torch_dtype(spec), device=device)
+    numbers = torch.zeros(2, device=device)
+    batch = TensorBatch(observation, numbers.long(), numbers, observation, numbers.bool(), numbers + 1)
+    gamma, learner.gamma = learner.gamma, learner.gamma or 0.99
+    try:
+        with torch.no_grad():
+            shape = tuple(learner.q_values(observation).shape)
+            assessment = learner.assess(batch)
+    except CdqnError:
+        raise
+    except Exception as error:  # whatever a user's class raises
+        hint = "; without a network named q it needs a method q_values" if "q" not in learner.networks else ""
+        raise ConfigError(f"{name} fails on a batch of two: {type(error).__name__}: {error}{hint}") from error
+    finally:
+        learner.gamma = gamma
+    if shape != (2, spec.num_actions):
+        raise ConfigError(
+            f"{name}.q_values returns shape {shape} for 2 observations: it must be {(2, spec.num_actions)}"
+        )
+    for field in ("loss", "td_error_abs"):
+        found = tuple(getattr(assessment, field).shape)
+        if found != (2,):
+            raise ConfigError(f"{name}.assess returns {field} of shape {found} for 2 samples: it must be (2,)")
+    missing = {"loss", "q_mean"} - set(assessment.statistics)
+    if missing:
+        raise ConfigError(
+            f"{name}.assess leaves {' and '.join(sorted(missing))} out of its statistics: every run logs them"
+        )
+    for statistic, value in assessment.statistics.items():
+        if value.shape != ():
+            raise ConfigError(
+                f"{name}.assess returns the statistic {statistic} of shape {tuple(value.shape)}: take a mean"
+            )
 
 
 def _torch_dtype(spec: EnvSpec) -> torch.dtype:

@@ -18,7 +18,7 @@ def compile_for(function: Callable[..., Any], inputs: Sequence[Tensor]) -> Calla
     from torch.fx.experimental.proxy_tensor import make_fx
 
     examples: list[Any] = [tensor.clone() for tensor in inputs]
-    graph = make_fx(function)(*examples)
+    graph = make_fx(function, tracing_mode="fake")(*examples)  # without values: branching on them is an error
     program: Callable[..., Any] = torch._inductor.compile(
         graph, examples, options={"cpp.threads": 1, "size_asserts": False}
     )

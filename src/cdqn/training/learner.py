@@ -10,6 +10,7 @@ spends a fifth to a third of the time (docs/benchmarks.md).
 """
 
 import copy
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, grad
 
-from cdqn.algorithms import Assessment, Network, TensorBatch
+from cdqn.algorithms import Algorithm, Assessment, Network, TensorBatch
 from cdqn.algorithms.base import Forward, Networks
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
@@ -56,9 +57,10 @@ class UpdateResult(NamedTuple):
 class Learner:
     """θ, θ̃ and Adam for the algorithm of a configuration."""
 
-    def __init__(self, networks: Mapping[str, Network], config: Config) -> None:
+    def __init__(self, networks: Mapping[str, Network], config: Config, algorithm: Algorithm | None = None) -> None:
+        """`algorithm` is the one that made the networks; by default a new one of the configuration."""
         self.config = config = config.resolved()
-        self.algorithm = config.algorithm_class(config)
+        self.algorithm = algorithm or config.algorithm_class(config)
         self.networks = nn.ModuleDict({name: network.module for name, network in networks.items()}).eval()
         self.theta = flatten_(self.networks)
         self.target = self.theta.clone()
@@ -212,7 +214,11 @@ class Learner:
         if step is None:
             try:
                 step = compile_for(self._functional_step, inputs)
-            except Exception:  # whatever a compiler that is there but does not work may raise
+            except Exception as error:  # whatever a compiler that is there but does not work may raise
+                reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
+                warnings.warn(
+                    f"the update cannot be compiled and runs eagerly, which is slower: {reason}", stacklevel=2
+                )
                 self._set_backend("eager")
                 return self._eager_step(batch)
             self._compiled[len(batch.action)] = step
