@@ -11,7 +11,7 @@ import psutil
 import torch
 from torch import nn
 
-from cdqn.algorithms import Algorithm, Network, TensorBatch
+from cdqn.algorithms import Algorithm, Assessment, Network, TensorBatch
 from cdqn.config import Config
 from cdqn.envs import EnvSpec
 from cdqn.errors import CdqnError, ConfigError
@@ -93,24 +93,22 @@ def _try_out(learner: Learner, spec: EnvSpec) -> None:
         raise ConfigError(f"{name} fails on a batch of two: {type(error).__name__}: {error}{hint}") from error
     finally:
         learner.gamma = gamma
-    if shape != (2, spec.num_actions):
-        raise ConfigError(
-            f"{name}.q_values returns shape {shape} for 2 observations: it must be {(2, spec.num_actions)}"
-        )
+    if shape != (wanted := (2, spec.num_actions)):
+        raise ConfigError(f"{name}.q_values returns shape {shape} for 2 observations: it must be {wanted}")
+    _check_assessment(f"{name}.assess", assessment)
+
+
+def _check_assessment(source: str, assessment: Assessment) -> None:
     for field in ("loss", "td_error_abs"):
-        found = tuple(getattr(assessment, field).shape)
-        if found != (2,):
-            raise ConfigError(f"{name}.assess returns {field} of shape {found} for 2 samples: it must be (2,)")
-    missing = {"loss", "q_mean"} - set(assessment.statistics)
-    if missing:
-        raise ConfigError(
-            f"{name}.assess leaves {' and '.join(sorted(missing))} out of its statistics: every run logs them"
-        )
-    for statistic, value in assessment.statistics.items():
+        shape = tuple(getattr(assessment, field).shape)
+        if shape != (2,):
+            raise ConfigError(f"{source} returns {field} of shape {shape} for 2 samples: it must be (2,)")
+    for name in ("loss", "q_mean"):
+        if name not in assessment.statistics:
+            raise ConfigError(f"{source} leaves {name} out of its statistics: every run logs it")
+    for name, value in assessment.statistics.items():
         if value.shape != ():
-            raise ConfigError(
-                f"{name}.assess returns the statistic {statistic} of shape {tuple(value.shape)}: take a mean"
-            )
+            raise ConfigError(f"{source} returns the statistic {name} of shape {tuple(value.shape)}: take its mean")
 
 
 def _torch_dtype(spec: EnvSpec) -> torch.dtype:

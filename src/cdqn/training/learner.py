@@ -216,9 +216,7 @@ class Learner:
                 step = compile_for(self._functional_step, inputs)
             except Exception as error:  # whatever a compiler that is there but does not work may raise
                 reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
-                warnings.warn(
-                    f"the update cannot be compiled and runs eagerly, which is slower: {reason}", stacklevel=2
-                )
+                warnings.warn(f"the update cannot be compiled and runs eagerly, more slowly: {reason}", stacklevel=2)
                 self._set_backend("eager")
                 return self._eager_step(batch)
             self._compiled[len(batch.action)] = step
