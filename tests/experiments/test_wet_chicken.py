@@ -81,7 +81,7 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates):
 @pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg"])
 def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm):
     learner = make_learner(algorithm)
-    modules = [module_of(learner.networks["q"], repeat) for repeat in range(REPEATS)]
+    modules = [module_of(learner.network, repeat) for repeat in range(REPEATS)]
     torch.manual_seed(0)
     orders = [torch.stack([torch.randperm(SAMPLES) for _ in range(REPEATS)]) for _ in range(3)]
     rates = [1e-2, 1e-2, 1e-3]
@@ -91,7 +91,7 @@ def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm):
         share = slow_epochs(algorithm, module, learner.data, repeat, orders, rates)
         if algorithm == "cdqn":
             assert 0.05 < share < 0.95  # both branches are under test
-        found = module_of(learner.networks["q"], repeat)
+        found = module_of(learner.network, repeat)
         for mine, theirs in zip(found.parameters(), module.parameters(), strict=True):
             torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-11)
 

@@ -104,10 +104,10 @@ def test_automatic_discount_is_found_at_the_end_of_the_warmup_and_saved(tmp_path
     settings = TINY | {"preset": "paper-5.3", "warmup_steps": 1_200, "memory_size": 2_000, "time_limit_steps": 250}
     agent = cdqn.CDQN("SpaceInvaders", **settings)
     events = []
-    agent.learn(1_100, events.append)
+    agent.learn(1_100, lambda event, agent: events.append(event))
     assert agent.trainer.calibrator.gamma is None
     agent.save(tmp_path / "before")
-    agent.learn(300, events.append)
+    agent.learn(300, lambda event, agent: events.append(event))
     (event,) = [event for event in events if isinstance(event, Calibrated)]
     found = event.found
     assert event.step == 1_200

@@ -51,7 +51,7 @@ def test_cdqn_loss_never_rises_at_an_exact_copy_nor_over_a_period(loss):
     shares = []
     for _ in range(COPIES):
         before_copying.target.copy_(learner.target)
-        shares += [learner.update(batch).dqn_share for _ in range(period)]
+        shares += [learner.update(batch).statistics["dqn_share"] for _ in range(period)]
         assert torch.equal(learner.target, learner.theta)
         before_copying.theta.copy_(learner.theta)
         before_copy, after_copy = mean_loss(before_copying, batch), mean_loss(learner, batch)
