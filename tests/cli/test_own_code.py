@@ -1,0 +1,89 @@
+"""Code of the user's in the command line: typed it is imported, in a folder it is not."""
+
+import sys
+
+import pytest
+
+from cdqn.cli.main import main
+from cdqn.storage import named_code
+
+QUICK = ["--steps", "600", "--warmup-steps", "100", "--log-period-steps", "100", "--checkpoint-period-steps", "300"]
+QUICK += ["--evaluation-episodes", "2", "--compile", "off", "--hidden", "8"]
+MODULE = '''
+from torch import nn
+from cdqn.algorithms import CDQN
+
+class Mine(CDQN):
+    """C-DQN under another name."""
+    name, label, colour = "mine", "Mine", "#CC79A7"
+
+def network(spec):
+    return nn.Linear(spec.observation_shape[0], spec.num_actions)
+
+Nothing = 3
+'''
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """A folder with a user's module, in a process that has not seen it yet."""
+    (tmp_path / "users_module.py").write_text(MODULE)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(named_code, "_objects", {})
+    monkeypatch.delitem(sys.modules, "users_module", raising=False)
+    return tmp_path
+
+
+def forget(monkeypatch):
+    monkeypatch.setattr(named_code, "_objects", {})
+
+
+def test_own_algorithm_is_trained_and_its_folder_names_what_it_needs(here, monkeypatch, capsys):
+    assert main(["train", "CartPole-v1", "--algorithm", "users_module:Mine", *QUICK]) == 0
+    run = "runs/CartPole-v1-users_module-Mine-seed0"
+    assert (here / run / "learning_curve.png").exists()
+    forget(monkeypatch)
+    capsys.readouterr()
+    assert main(["evaluate", run, "--episodes", "2"]) == 1
+    assert "--allow-import users_module" in capsys.readouterr().err
+    assert main(["evaluate", run, "--episodes", "2", "--allow-import", "users_module"]) == 0
+    assert "Mine after 600 steps" in capsys.readouterr().out
+    forget(monkeypatch)
+    assert main(["resume", run, "--steps", "700"]) == 1
+    assert main(["resume", run, "--steps", "700", "--allow-import", "users_module"]) == 0
+
+
+def test_own_network_is_trained(here, capsys):
+    assert main(["train", "CartPole-v1", "--network", "users_module:network", "--out", "run", *QUICK]) == 0
+    assert "DQN branch" in capsys.readouterr().out
+
+
+def test_own_algorithm_is_compared_with_ours(here, monkeypatch, capsys):
+    arguments = ["compare", "CartPole-v1", "--algorithms", "users_module:Mine,cdqn", "--seeds", "1", "--jobs", "1"]
+    assert main([*arguments, "--out", "both", *QUICK]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    scores = {row[0]: row[1:] for row in rows if row and row[0] in ("Mine", "C-DQN")}
+    assert scores["Mine"] == scores["C-DQN"], "the same algorithm under two names"
+    forget(monkeypatch)
+    assert main(["resume", "both"]) == 1
+    assert "users_module" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("flag", "value", "sentence"),
+    [
+        ("--algorithm", "ddqn", "choose from cdqn, dqn, rg, or name your own as module:Class"),
+        ("--algorithm", "no_such_module:Mine", "no module 'no_such_module' can be imported"),
+        ("--algorithm", "users_module:Missing", "module 'users_module' has no 'Missing'"),
+        ("--algorithm", "users_module:Nothing", "a class derived from cdqn.algorithms.Algorithm"),
+        ("--network", "mlp", "it must be module:function"),
+        ("--replay", "unifrom", "one of prioritized, uniform, or your own as module:Name"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(here, capsys, flag, value, sentence):
+    assert main(["train", "CartPole-v1", flag, value, *QUICK]) == 1
+    error = " ".join(capsys.readouterr().err.split())
+    assert sentence in error
+    assert "Traceback" not in error
+    assert not (here / "runs").exists()
