@@ -1,5 +1,6 @@
 """Callbacks: the same objects in `learn`, in `train_run` and in the command."""
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -51,6 +52,14 @@ def test_settings_of_run_folders_are_refused_where_there_is_none(name, tmp_path)
     with pytest.raises(ConfigError, match=rf"{name} acts on a run folder: use cdqn\.train_run"):
         agent.learn(100)
     assert cdqn.train_run(agent, tmp_path / "run").finished
+
+
+def test_evaluations_of_a_vector_environment_are_refused_before_the_first_step():
+    env = gym.make_vec("CartPole-v1", num_envs=2)
+    agent = cdqn.CDQN(env, **SMALL, evaluation_period_steps=100)
+    with pytest.raises(ConfigError, match="of a VectorEnv cdqn cannot make another"):
+        agent.learn(200)
+    assert agent.steps == 0
 
 
 def test_what_a_callback_returns_is_an_event_that_all_see_before_the_next_is_called():

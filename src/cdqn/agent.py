@@ -120,6 +120,11 @@ class Agent:
         """
         for name in self._for_run_folders:
             raise ConfigError(f"{name} acts on a run folder: use cdqn.train_run(agent, folder) in place of learn")
+        if self.config.evaluation_period_steps is not None and isinstance(self._env, VectorEnv):
+            raise ConfigError(
+                "evaluation_period_steps needs environments of its own, and of a VectorEnv cdqn cannot make another: "
+                "drop it, and call evaluate(env=...) between two calls of learn"
+            )
         if steps < 1:
             raise ConfigError(f"learn was asked for {steps} steps: it must be at least 1")
         if self.steps + steps <= self.config.warmup_steps:
