@@ -183,6 +183,7 @@ class Agent:
                 epsilon=epsilon,
                 on_episode=on_episode,
                 should_stop=should_stop,
+                timeout_seconds=self.config.environment_timeout_seconds,
             )
         finally:
             if vector_env is not env:

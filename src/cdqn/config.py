@@ -61,7 +61,6 @@ class Config:
     """Dueling head: Q = V + A − mean A."""
     network: str | None = None
     """Your own: module:function, from the environment's spec to an nn.Module. Default: by the kind of observation."""
-
     initial_weights: Literal["he", "pytorch"] = "he"
     """By He et al. with gain √2 (App. E.1), or PyTorch's own, √6 times smaller: Q begins nearly flat (App. B.1)."""
 
@@ -127,6 +126,8 @@ class Config:
     epsilon_final_fraction: float = 0.8
     """Share of the budget after which ε is at its final value."""
 
+    environment_timeout_seconds: float | None = None
+    """Give up when the environment does not return from a reset or a step within this time. Default: never."""
     log_period_steps: int = 1_000
     """Steps between two lines of metrics."""
     checkpoint_period_steps: int = 10_000
@@ -325,10 +326,9 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 for _names, _range in {
     "gamma alpha beta_start epsilon_final epsilon_middle_fraction epsilon_final_fraction": _UNIT,
-    "horizon_multiplier initial_priority learning_rate adam_epsilon priority_epsilon": _POSITIVE,
-    "steps warmup_steps n_step batch_size update_period_steps target_period_updates memory_size": _COUNT,
-    "log_period_steps checkpoint_period_steps evaluation_period_steps candidate_period_steps": _COUNT,
-    "evaluation_episodes time_limit_steps": _COUNT,
+    "horizon_multiplier initial_priority learning_rate adam_epsilon priority_epsilon environment_timeout_seconds": _POSITIVE,
+    "steps warmup_steps n_step batch_size update_period_steps target_period_updates memory_size time_limit_steps": _COUNT,
+    "log_period_steps checkpoint_period_steps evaluation_period_steps candidate_period_steps evaluation_episodes": _COUNT,
 }.items():
     _RANGES |= dict.fromkeys(_names.split(), _range)
 _SIZES: tuple[tuple[str, int | None, str], ...] = (

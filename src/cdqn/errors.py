@@ -25,6 +25,10 @@ class CheckpointError(CdqnError):
     """A checkpoint or run folder is damaged, foreign, incomplete or cannot be written."""
 
 
+class EnvironmentTimeoutError(CdqnError, TimeoutError):
+    """An environment has not returned from reset or step within the limit that was set."""
+
+
 class MissingPackageError(CdqnError, ImportError):
     """An optional package is needed for what was asked; the message has the line that installs it."""
 

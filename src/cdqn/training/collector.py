@@ -14,8 +14,6 @@ our own: an open episode is then its seed and its actions, and `load_state_dict`
 """
 
 import math
-import traceback
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,8 +21,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from cdqn.envs import EnvSpec
-from cdqn.errors import NonFiniteError, UnsupportedEnvironmentError
+from cdqn.errors import NonFiniteError
 from cdqn.replay import Transitions
+from cdqn.training.environment_call import EnvironmentCall
 from cdqn.training.events import Episode
 from cdqn.training.seeding import derived_seed
 
@@ -45,8 +44,16 @@ class Collected(NamedTuple):
 class Collector:
     """Steps a vector environment, and keeps track of its episodes."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], spec: EnvSpec, seed: int, reward_clip: bool = False) -> None:
+    def __init__(
+        self,
+        env: VectorEnv[Any, Any, Any],
+        spec: EnvSpec,
+        seed: int,
+        reward_clip: bool = False,
+        timeout_seconds: float | None = None,
+    ) -> None:
         self.env = env
+        self._call = EnvironmentCall(env, timeout_seconds)
         self.spec = spec
         self.seed = seed
         self.reward_clip = reward_clip
@@ -79,7 +86,7 @@ class Collector:
 
     def step(self, actions: NDArray[np.int64]) -> Collected:
         """Act in all environments at once."""
-        with _as_gymnasium_wants(self.env):
+        with self._call(f"step {self.steps + 1} of the run"):
             observation, reward, terminated, truncated, infos = self.env.step(actions + self.spec.first_action)
         observation = self._checked_observation(observation)
         reward = self._checked_reward(reward)
@@ -173,11 +180,11 @@ class Collector:
 
     def _begin(self) -> NDArray[Any]:
         """The first observations of fresh episodes in all environments."""
-        with _as_gymnasium_wants(self.env):
-            if self.mode == AutoresetMode.DISABLED:
-                observation, _ = self._reset()
-            else:
-                observation, _ = self.env.reset(seed=int(self._episode_seed(0)))
+        if self.mode == AutoresetMode.DISABLED:
+            observation, _ = self._reset()
+        else:
+            with self._call("reset"):
+                observation, _ = self.env.reset(seed=self._episode_seed(0))
         return self._checked_observation(observation)
 
     def _restart(self, reason: str) -> str:
@@ -203,7 +210,8 @@ class Collector:
             if remaining < longest and (starting := counts == remaining).any():
                 observation, _ = self._reset(starting)
             step_actions = np.array([row[-remaining] if len(row) >= remaining else 0 for row in rows])
-            observation, _, terminated, truncated, _ = self.env.step(step_actions + self.spec.first_action)
+            with self._call(f"a repeated step of an episode open at step {self.steps}"):
+                observation, _, terminated, truncated, _ = self.env.step(step_actions + self.spec.first_action)
             if (over := (terminated | truncated) & (counts < remaining)).any():
                 observation, _ = self._reset(over)
         if longest and (unplayed := counts == 0).any():
@@ -233,7 +241,8 @@ class Collector:
     def _reset(self, mask: NDArray[np.bool_] | None = None) -> tuple[NDArray[Any], dict[str, Any]]:
         """Begin episodes where `mask` is true, each with its own seed."""
         seeds: Any = [self._episode_seed(env) for env in range(self.env.num_envs)]
-        return self.env.reset(seed=seeds, options=None if mask is None else {"reset_mask": mask})
+        with self._call(f"the reset after step {self.steps} of the run"):
+            return self.env.reset(seed=seeds, options=None if mask is None else {"reset_mask": mask})
 
     def _episode_seed(self, env: int) -> int:
         """Seed of an environment's present episode: a function of the run's seed, never of the past."""
@@ -261,30 +270,6 @@ class Collector:
             f"environment {env} returned the {what} {value} at step {self.steps + 1}: it must be finite; "
             "fix the environment, then resume from the last checkpoint"
         )
-
-
-class _as_gymnasium_wants:  # noqa: N801  read as a word of the `with`
-    """What Gymnasium itself stumbles over, an old API or a wrong shape, becomes a line that says what it wants.
-
-    A class, because this stands around every step: a generator would take ten times as long.
-    """
-
-    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        self._env = env
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if not isinstance(error, ValueError | TypeError):
-            return
-        places = [Path(frame.filename).parts for frame in traceback.extract_tb(trace)]
-        if "gymnasium" in next(parts for parts in reversed(places) if "numpy" not in parts):
-            raise UnsupportedEnvironmentError(
-                f"the environment does not do what Gymnasium wants ({type(error).__name__}: {error}): reset returns "
-                "(observation, info), step returns (observation, reward, terminated, truncated, info), and an "
-                f"observation has the shape {self._env.single_observation_space.shape} of its space"
-            ) from error
 
 
 def _has_state(env: VectorEnv[Any, Any, Any]) -> bool:

@@ -28,6 +28,7 @@ def evaluate(
     epsilon: float = 0.0,
     on_episode: Callable[[], None] | None = None,
     should_stop: Callable[[], bool] = lambda: False,
+    timeout_seconds: float | None = None,
 ) -> EvaluationResult:
     """Play `episodes` episodes, each environment its fixed share of them.
 
@@ -36,7 +37,7 @@ def evaluate(
     """
     rng = generator(seed, EXPLORATION)
     policy = EpsilonGreedy(spec.num_actions)
-    collector = Collector(env, spec, seed)
+    collector = Collector(env, spec, seed, timeout_seconds=timeout_seconds)
     quota = np.full(env.num_envs, episodes // env.num_envs)
     quota[: episodes % env.num_envs] += 1
     results: list[tuple[float, int]] = []
