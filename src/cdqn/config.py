@@ -1,8 +1,7 @@
 """Everything a run can be told, in one frozen dataclass that rejects what cannot work.
 
-Units are in the names: a *step* is one decision of the agent, an *update* one step of the optimizer.
-`None` means "not set": `resolved()` fills it in where it acts, and leaves it None where it cannot act,
-so that a setting without effect is an error and is not silently ignored.
+Units are in the names: a *step* is one decision of the agent, an *update* one step of the optimizer. `None` means "not
+set": `resolved()` fills it in where it acts, and leaves it None where it cannot, so that a setting without effect is an error.
 """
 
 import dataclasses
@@ -115,8 +114,7 @@ class Config:
     """A large |δ| raises the priority of the transition before it as well. Default: on."""
 
     exploration: str = "epsilon"
-    """epsilon: random actions of one step each; epsilon-z: each held for a random time (Dabney et al. 2021); or
-    module:Class for your own."""
+    """epsilon: random actions of one step; epsilon-z: held for a random time (Dabney et al. 2021); or module:Class."""
     epsilon_middle: float = 0.1
     """ε at the end of its exponential fall."""
     epsilon_final: float = 0.01
@@ -326,9 +324,11 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 for _names, _range in {
     "gamma alpha beta_start epsilon_final epsilon_middle_fraction epsilon_final_fraction": _UNIT,
-    "horizon_multiplier initial_priority learning_rate adam_epsilon priority_epsilon environment_timeout_seconds": _POSITIVE,
-    "steps warmup_steps n_step batch_size update_period_steps target_period_updates memory_size time_limit_steps": _COUNT,
-    "log_period_steps checkpoint_period_steps evaluation_period_steps candidate_period_steps evaluation_episodes": _COUNT,
+    "horizon_multiplier initial_priority learning_rate adam_epsilon priority_epsilon": _POSITIVE,
+    "environment_timeout_seconds": _POSITIVE,
+    "steps warmup_steps n_step batch_size update_period_steps target_period_updates memory_size": _COUNT,
+    "log_period_steps checkpoint_period_steps evaluation_period_steps candidate_period_steps": _COUNT,
+    "evaluation_episodes time_limit_steps": _COUNT,
 }.items():
     _RANGES |= dict.fromkeys(_names.split(), _range)
 _SIZES: tuple[tuple[str, int | None, str], ...] = (

@@ -67,7 +67,8 @@ class EnvironmentCall:
     def notice(self) -> str:
         """The sentence after a long silence."""
         advice = "" if self._limit_seconds is not None else "; --environment-timeout-seconds gives up after a time"
-        return f"cdqn: still waiting for the environment, since {NOTICE_SECONDS:g} s: {self._what} has not returned{advice}"
+        waited = f"still waiting for the environment after {NOTICE_SECONDS:g} s"
+        return f"cdqn: {waited}: {self._what} has not returned{advice}"
 
     def _give_up(self, *_: Any) -> None:
         raise EnvironmentTimeoutError(
