@@ -1,7 +1,7 @@
 """Everything a run can be told, in one frozen dataclass that rejects what cannot work.
 
 Units are in the names: a *step* is one decision of the agent, an *update* one step of the optimizer. `None` means "not
-set": `resolved()` fills it in where it acts, and leaves it None where it cannot, so that a setting without effect is an error.
+set": `resolved()` fills it in where it acts. A setting that cannot act is an error, and is not silently ignored.
 """
 
 import dataclasses
@@ -40,7 +40,6 @@ class Config:
     """Rewards summed before Q(s′) continues the return, with γⁿ. 1 is the paper; 3 in Rainbow."""
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
-
     normalize_rewards: bool = False
     """Learn from rewards divided by the root mean square of those in the warm-up, zeros left out."""
     reward_clip: bool = False
@@ -165,7 +164,7 @@ class Config:
             good = all(type(n) is int and 1 <= n <= MOST_UNITS for n in sizes)
             if not sizes or len(sizes) != (count or len(sizes)) or not good:
                 raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} from 1 to {MOST_UNITS}")
-        if self.network is not None and not (isinstance(self.network, str) and is_code_name(self.network)):
+        if not (self.network is None or (isinstance(self.network, str) and is_code_name(self.network))):
             raise ConfigError(f"network is {self.network!r}: it must be module:function, or the function itself")
         for check_together in (self._check_drops, self._check_idle, self._check_sizes):
             check_together()
