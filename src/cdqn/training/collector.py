@@ -170,7 +170,7 @@ class Collector:
             self.observation = np.array(state["observation"])
         else:
             replayed = self._replay(state["actions"], state["action_counts"])
-            if not np.array_equal(replayed, state["observation"], equal_nan=True):
+            if replayed is None or not np.array_equal(replayed, state["observation"], equal_nan=True):
                 return self._restart("the environment does not repeat an episode from its seed and actions")
             self.observation = replayed
         self._total_reward[:] = state["total_reward"]
@@ -199,8 +199,8 @@ class Collector:
         self.observation = self._begin()
         return f"{reason}; the run continues with new episodes, and is not bit for bit the uninterrupted one"
 
-    def _replay(self, actions: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[Any]:
-        """Play the open episodes again, each from its own seed."""
+    def _replay(self, actions: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[Any] | None:
+        """Play the open episodes again, each from its own seed; None if one ends, which was open."""
         rows = np.split(actions, np.cumsum(counts)[:-1])
         self._actions = [row.tolist() for row in rows]
         observation = self._begin()
@@ -212,7 +212,10 @@ class Collector:
             step_actions = np.array([row[-remaining] if len(row) >= remaining else 0 for row in rows])
             with self._call(f"a repeated step of an episode open at step {self.steps}"):
                 observation, _, terminated, truncated, _ = self.env.step(step_actions + self.spec.first_action)
-            if (over := (terminated | truncated) & (counts < remaining)).any():
+            over = terminated | truncated
+            if (over & (counts >= remaining)).any():
+                return None
+            if over.any():
                 observation, _ = self._reset(over)
         if longest and (unplayed := counts == 0).any():
             observation, _ = self._reset(unplayed)

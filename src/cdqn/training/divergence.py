@@ -290,4 +290,4 @@ class Watch:
         self._overestimation.distance = float(state["distance_beyond"])
         self._slow_mode.points = np.asarray(state["q_points"]).tolist()
         self._begun = bool(state["begun"])
-        self._idle_told = bool(state["idle_told"])
+        self._idle_told = bool(state.get("idle_told", False))
