@@ -199,3 +199,17 @@ def test_preset_for_another_kind_is_refused_by_name():
     require_kind("vector", spec, "classic-control")
     with pytest.raises(ConfigError, match=r"minatar.*vector"):
         require_kind("minatar", spec, "minatar")
+
+
+def test_minatar_episode_depends_on_its_seed_and_actions_alone():
+    """Sticky actions repeat the last action: at the start of an episode it must not be that of the episode before."""
+
+    def begin(env, seed):
+        return np.array([env.reset(seed=[seed])[0], env.step(np.array([0]))[0]])
+
+    for seed in range(40):  # one in ten first actions is sticky
+        used, fresh = (make_vec("MinAtar/Breakout-v1", 1) for _ in range(2))
+        used.reset(seed=[99])
+        for _ in range(3):
+            used.step(np.array([2]))  # to the right
+        assert np.array_equal(begin(used, seed), begin(fresh, seed)), seed

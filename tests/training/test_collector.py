@@ -235,6 +235,26 @@ def test_environment_that_does_not_repeat_is_noticed_and_said():
     assert resumed.step(np.zeros(3, np.int64)).transitions.first.all()
 
 
+class ShorterEveryTimeEnv(WalkEnv):
+    """The second time it plays an episode, the episode ends earlier."""
+
+    made = 0
+
+    def __init__(self):
+        super().__init__(lengths=(30, 30))
+        type(self).made += 1
+        self.lengths = (30, 30) if self.made <= 3 else (4, 4)
+
+
+def test_environment_whose_episodes_end_when_they_are_repeated_is_noticed_and_said():
+    """An open episode that is over when it is played again: a step after its end would be an error of Gymnasium's."""
+    straight = collector_of(walking(env=ShorterEveryTimeEnv))
+    collect(straight, 10)
+    resumed = collector_of(walking(env=ShorterEveryTimeEnv))
+    assert "does not repeat" in resumed.load_state_dict(copy.deepcopy(straight.state_dict()))
+    assert resumed.step(np.zeros(3, np.int64)).transitions.first.all()
+
+
 @pytest.mark.parametrize("mode", MODES[1:], ids=lambda mode: mode.name)
 def test_environment_that_resets_itself_goes_on_at_an_episodes_start_and_says_so(mode):
     straight = collector_of(counting(mode))

@@ -168,7 +168,18 @@ def _is_native(env_id: str) -> bool:
 def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
     # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
     env: gym.Env[Any, Any] = _made(env_id, partial(gym.make, env_id, disable_env_checker=True), render_mode)
-    return flattened(env)
+    return flattened(_Forgetting(env) if env_id.startswith("MinAtar/") else env)
+
+
+class _Forgetting(gym.Wrapper[Any, Any, Any, Any]):
+    """MinAtar repeats the last action now and then (sticky actions), at an episode's start that of the episode before.
+
+    Here an episode begins with none: it is a function of its seed and its actions, and can be played again.
+    """
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.env.unwrapped.game.last_action = 0  # type: ignore[attr-defined]
+        return self.env.reset(seed=seed, options=options)
 
 
 def flattened(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
