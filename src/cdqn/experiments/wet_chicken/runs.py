@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.wet_chicken import NUM_ACTIONS, TURBULENCE, WATERFALL, next_position
 from cdqn.errors import CheckpointError, ConfigError
-from cdqn.experiments.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import OnProgress, Request
-from cdqn.experiments.wet_chicken_claims import Curves, judge, rows
+from cdqn.experiments.wet_chicken.claims import Curves, judge, rows
+from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 from cdqn.report.reproduction import Reproduction
 from cdqn.storage.checkpoint import load_checkpoint, newest_step, save_checkpoint
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 
+from cdqn.experiments.wet_chicken.figure import _DISTANCES, _REWARDS, draw
 from cdqn.report.authors import authors_curves
 from cdqn.report.reproduction import Reproduction, Row
-from cdqn.report.wet_chicken import _DISTANCES, _REWARDS, draw
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdqn.report.authors import authors_curves
-from cdqn.report.axes import save
+from cdqn.report.axes import GREY, INK, save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 
@@ -36,7 +36,6 @@ _DISTANCES = (
         "#222222",
     ),
 )
-_INK, _GREY = "#222222", "#777777"
 _DASHES: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (2, 1.5)), "zorder": 3}
 
 
@@ -50,18 +49,18 @@ def draw(reproduction: Reproduction, path: str | Path) -> None:
     repeats = int(setting.split()[0])  # "10 repeats"
     _draw_series(left, reproduction, setting, "average_reward", _REWARDS, spread=1.0)
     left.set_ylabel("average reward per step")
-    left.set_title(f"{setting}; shaded: ± standard error", loc="left", fontsize=9, color=_GREY)
+    left.set_title(f"{setting}; shaded: ± standard error", loc="left", fontsize=9, color=GREY)
     _draw_series(right, reproduction, setting, "q_distance", _DISTANCES, spread=np.sqrt(repeats))
     right.set_ylabel("distance")
     right.set_ylim(bottom=-2)
-    right.set_title(f"{setting}; shaded: ± standard deviation", loc="left", fontsize=9, color=_GREY)
+    right.set_title(f"{setting}; shaded: ± standard deviation", loc="left", fontsize=9, color=GREY)
     for axes in (left, right):
         axes.set_xlabel("epoch")
         axes.grid(color="#e6e6e6", linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
-        axes.plot([], [], color=_GREY, label="the authors' (10 repeats)", **_DASHES)
+        axes.plot([], [], color=GREY, label="the authors' (10 repeats)", **_DASHES)
         axes.legend(fontsize=8.5, frameon=False)
-    figure.suptitle(f"Fig. 8 again: wet chicken · {reproduction.about}", fontsize=10.5, color=_INK)
+    figure.suptitle(f"Fig. 8 again: wet chicken · {reproduction.about}", fontsize=10.5, color=INK)
     save(figure, path)
 
 

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from cdqn.experiments.conditioning import (
+from cdqn.experiments.request import Request
+from cdqn.experiments.section3.conditioning import (
     condition_number,
     conditioning,
     cycle_condition,
@@ -12,7 +13,6 @@ from cdqn.experiments.conditioning import (
     trajectory_condition,
     trajectory_eigenvalues,
 )
-from cdqn.experiments.request import Request
 
 
 def test_the_hessian_of_a_trajectory_is_the_papers_matrix():

@@ -6,8 +6,9 @@ decides what they will see next.
 
 import dataclasses
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -155,9 +156,7 @@ def train_offline(
                 record_evaluation(update)
     finally:
         env.close()
-    update_T, loss_T, q_T, dqn_share_T = map(np.array, zip(*records, strict=True))
-    evaluation_update_E, return_E = map(np.array, zip(*evaluations, strict=True))
-    return History(update_T, loss_T, q_T, dqn_share_T, evaluation_update_E, return_E)
+    return History(*_columns(records), *_columns(evaluations))
 
 
 def _make_learner(spec: EnvSpec, config: Config, updates: int) -> Learner:
@@ -188,6 +187,10 @@ def _update(learner: Learner, replay: Replay, tally: Tally, beta: float) -> bool
 def _means(tally: Tally) -> tuple[float, float, float]:
     means = tally.take_means()
     return means.get("loss", np.nan), means.get("q_mean", np.nan), means.get("dqn_share", np.nan)
+
+
+def _columns(rows: Sequence[tuple[float, ...]]) -> list[NDArray[Any]]:
+    return [np.array(column) for column in zip(*rows, strict=True)]
 
 
 def _beta(config: Config) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cdqn.agent import Agent
 from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
-from cdqn.experiments.cooling_claims import Measured, Run, judge, judge_controllers, rows
+from cdqn.experiments.cooling.claims import Measured, Run, judge, judge_controllers, rows
 from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import Request
 from cdqn.presets import make_config

@@ -7,7 +7,7 @@ import pytest
 
 from cdqn.config import Config
 from cdqn.errors import ConfigError
-from cdqn.experiments.offline import OfflineData, collect_random, train_offline
+from cdqn.experiments.demo.offline import OfflineData, collect_random, train_offline
 from cdqn.replay import Transitions
 
 SMALL = Config(

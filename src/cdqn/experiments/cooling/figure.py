@@ -6,12 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from cdqn.report.axes import save
+from cdqn.report.axes import GREY, INK, save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 from cdqn.tasks.oscillator import ground_state_energy
 
-_INK, _GREY = "#222222", "#777777"
 _PANELS = ("cdqn", "dqn")
 
 
@@ -31,12 +30,12 @@ def draw_fig9(reproduction: Reproduction, path: str | Path) -> None:
             )
         axes.set_yscale("log")
         axes.set_xlabel("simulated time of training")
-        axes.set_title(ALGORITHMS[name].label, loc="left", fontsize=10, color=_INK)
+        axes.set_title(ALGORITHMS[name].label, loc="left", fontsize=10, color=INK)
         axes.grid(color="#e6e6e6", linewidth=0.8, which="both")
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(fontsize=8.5, frameon=False)
     panels[0].set_ylabel(f"mean energy, t from 50 to 100,\nabove the ground state's {ground:.4f}")
-    figure.suptitle(f"Fig. 9 again: cooling a quartic oscillator · {reproduction.about}", fontsize=10.5, color=_INK)
+    figure.suptitle(f"Fig. 9 again: cooling a quartic oscillator · {reproduction.about}", fontsize=10.5, color=INK)
     save(figure, path)
 
 
@@ -48,7 +47,7 @@ def draw_controllers(reproduction: Reproduction, path: str | Path) -> None:
     axes = figure.subplots()
     rows = reproduction.rows[::-1]
     excess = np.array([row.value for row in rows]) - ground_state_energy()
-    axes.errorbar(excess, range(len(rows)), xerr=[row.stderr for row in rows], fmt="o", color=_INK, capsize=3)
+    axes.errorbar(excess, range(len(rows)), xerr=[row.stderr for row in rows], fmt="o", color=INK, capsize=3)
     for place, (row, x) in enumerate(zip(rows, excess, strict=True)):
         axes.annotate(
             f"{row.value:.4f} ± {row.stderr:.4f}", (x, place), (0, 8), textcoords="offset points", ha="center"
@@ -58,6 +57,6 @@ def draw_controllers(reproduction: Reproduction, path: str | Path) -> None:
     axes.set_xscale("log")
     axes.margins(x=0.15)
     axes.set_xlabel("mean energy above the ground state, t from 50 to 100")
-    axes.set_title(reproduction.about, fontsize=8.5, color=_GREY, loc="left")
+    axes.set_title(reproduction.about, fontsize=8.5, color=GREY, loc="left")
     axes.spines[["top", "right"]].set_visible(False)
     save(figure, path)

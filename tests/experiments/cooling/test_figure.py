@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdqn.report import cooling
+from cdqn.experiments.cooling import figure as module
 from cdqn.report.reproduction import Reproduction, Row
 from cdqn.tasks.oscillator import ground_state_energy
 
@@ -10,7 +10,7 @@ from cdqn.tasks.oscillator import ground_state_energy
 @pytest.fixture
 def drawn(monkeypatch):
     figures = []
-    monkeypatch.setattr(cooling, "save", lambda figure, path: figures.append(figure))
+    monkeypatch.setattr(module, "save", lambda figure, path: figures.append(figure))
     return figures
 
 
@@ -22,7 +22,7 @@ def test_each_run_is_a_line_in_the_panel_of_its_algorithm(drawn):
         for test in (1, 2)
     ]
     rows.append(Row("cdqn", "seed 0", 200, "final_energy", 99.0, 0.1))
-    cooling.draw_fig9(Reproduction("fig9", "2 runs", rows, []), "any.png")
+    module.draw_fig9(Reproduction("fig9", "2 runs", rows, []), "any.png")
     left, right = drawn[0].axes
     assert (left.get_title(loc="left"), right.get_title(loc="left")) == ("C-DQN", "DQN")
     curves = {line.get_label(): list(line.get_ydata()) for line in left.get_lines() if len(line.get_xdata()) == 2}
@@ -34,7 +34,7 @@ def test_each_run_is_a_line_in_the_panel_of_its_algorithm(drawn):
 
 def test_controllers_are_shown_with_their_numbers(drawn):
     rows = [Row("lqg", "3 episodes", 0, "energy", 0.75, 0.01), Row("none", "3 episodes", 0, "energy", 5.0, 0.2)]
-    cooling.draw_controllers(Reproduction("controllers", "about", rows, []), "any.png")
+    module.draw_controllers(Reproduction("controllers", "about", rows, []), "any.png")
     (axes,) = drawn[0].axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["none", "lqg"]
     assert [text.get_text() for text in axes.texts] == ["5.0000 ± 0.2000", "0.7500 ± 0.0100"]

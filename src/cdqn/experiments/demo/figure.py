@@ -17,7 +17,7 @@ COLUMNS = ("algorithm", "setting", "seed", "step", "quantity", "value")
 
 
 class Setting(Protocol):
-    """What all runs share: of `cdqn.experiments.demo.Setting`, what is shown."""
+    """What all runs share: of `cdqn.experiments.demo.runs.Setting`, what is shown."""
 
     @property
     def env_id(self) -> str: ...
@@ -32,7 +32,7 @@ class Setting(Protocol):
 
 
 class Run(Protocol):
-    """As `cdqn.experiments.demo.DemoRun`; its history has the arrays of `cdqn.experiments.offline.History`."""
+    """As `cdqn.experiments.demo.runs.DemoRun`; its history has the arrays of `offline.History` beside it."""
 
     @property
     def algorithm(self) -> str: ...
@@ -43,7 +43,7 @@ class Run(Protocol):
 
 
 class Result(Protocol):
-    """As `cdqn.experiments.demo.DemoResult`: this room is below that one, and knows only its shape."""
+    """As `cdqn.experiments.demo.runs.DemoResult`: a figure never trains, and knows only its shape."""
 
     @property
     def setting(self) -> Setting: ...

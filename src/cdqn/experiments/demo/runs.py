@@ -15,7 +15,7 @@ from functools import partial
 from cdqn.algorithms import ALGORITHMS
 from cdqn.config import Config
 from cdqn.errors import ConfigError
-from cdqn.experiments.offline import History, collect_random, train_offline
+from cdqn.experiments.demo.offline import History, collect_random, train_offline
 from cdqn.experiments.processes import run_tasks
 from cdqn.training.divergence import MARGIN
 from cdqn.training.metrics import value_bound

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.report.authors import authors_curves
-from cdqn.report.axes import figure_of, save
+from cdqn.report.axes import GREY, INK, decorate_plainly, figure_of, save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
 from cdqn.tabular import EQUAL, FiniteMDP, optimal_q
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 Arrows = dict[int, tuple[int, int]]
 
-_INK, _GREY, _CLIFF, _GOAL = "#222222", "#777777", "#696969", "#ff8c00"
+_CLIFF, _GOAL = "#696969", "#ff8c00"
 # Q-table learning is DQN's rule on a table, and has its colour.
 _COLOURS = {"Q-table": ALGORITHMS["dqn"].colour, "RG": ALGORITHMS["rg"].colour, "C-DQN": ALGORITHMS["cdqn"].colour}
 _RINGS: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4.2, "mfc": "white", "mew": 0.9, "zorder": 3}
@@ -52,7 +52,7 @@ def draw_fig1(reproduction: Reproduction, path: str | Path) -> None:
             if width == 10:
                 _draw_authors_fig1(curves, scatter, algorithm)
         _set_log(curves, x=(10, right), y=(1e-1, 5e5))
-        curves.axhline(1, color=_GREY, linewidth=0.8, linestyle=":")
+        curves.axhline(1, color=GREY, linewidth=0.8, linestyle=":")
         curves.set_xlabel("update steps")
         curves.set_title(rf"width {width}, $\gamma = {discount}$", loc="left")
         _set_log(scatter, x=(1e-2, 3e5), y=(1e-2, 5e5))
@@ -67,7 +67,7 @@ def draw_fig1(reproduction: Reproduction, path: str | Path) -> None:
             ("MSBE of RG", {"color": _COLOURS["RG"]}),
             ("$|Q-Q^*|^2$ of RG", {"color": _COLOURS["RG"], "linestyle": (0, (4, 2))}),
             ("MSBE of C-DQN (not in the paper)", {"color": _COLOURS["C-DQN"], "linewidth": 1.2}),
-            ("the authors' (width 10)", _RINGS | {"color": _INK}),
+            ("the authors' (width 10)", _RINGS | {"color": INK}),
         ],
     )
     _finish(figure, f"Fig. 1 again: cliff walking from random pairs · {reproduction.about}", path)
@@ -90,11 +90,11 @@ def draw_fig2(reproduction: Reproduction, path: str | Path) -> None:
             _draw_rings(curves, *authors["MSBE_vs_steps", f"{algorithm}_gamma{gamma}"], _COLOURS[algorithm])
             entries.append((rf"{algorithm}, $\gamma = {gamma}$", look))
     _set_log(curves, x=(30, 1e7), y=(1e-1, 3e5))
-    curves.axhline(1, color=_GREY, linewidth=0.8, linestyle=":")
+    curves.axhline(1, color=GREY, linewidth=0.8, linestyle=":")
     curves.set_xlabel("update steps")
     curves.set_ylabel("MSBE (sum over pairs)")
     _draw_times(times, reproduction)
-    _legend(figure, [*entries, ("the authors'", _RINGS | {"color": _INK})], columns=7)
+    _legend(figure, [*entries, ("the authors'", _RINGS | {"color": INK})], columns=7)
     _finish(figure, f"Fig. 2 again: cliff walking of width 10 · {reproduction.about}", path)
 
 
@@ -117,14 +117,14 @@ def draw_fig3(reproduction: Reproduction, path: str | Path) -> None:
             _draw_rings(axes, *authors[panel, f"{algorithm}_eps{epsilon}"], _COLOURS[algorithm])
             if axes is upper:
                 entries.append((rf"{algorithm}, $\epsilon = {epsilon}$", look))
-        _decorate(axes)
+        decorate_plainly(axes)
         axes.set_xscale("log")
     upper.set_ylabel("return of the greedy policy")
     lower.set_ylabel(r"$\min\ Q(s,a)$")
     lower.set_xlabel("steps")
     upper.tick_params(labelbottom=False)
     band = ("band: ± standard error", {"color": "#cccccc", "linewidth": 6})
-    _legend(figure, [*entries, ("the authors'", _RINGS | {"color": _INK}), band], columns=6)
+    _legend(figure, [*entries, ("the authors'", _RINGS | {"color": INK}), band], columns=6)
     _finish(figure, f"Fig. 3 again: one-way cliff walking, online · {reproduction.about}", path)
 
 
@@ -142,11 +142,11 @@ def draw_conditioning(reproduction: Reproduction, path: str | Path) -> None:
     left.plot(
         dense,
         (1 + cosine) / (1 - cosine),
-        color=_INK,
+        color=INK,
         lw=1.2,
         label=r"$(1+\cos\frac{\pi}{N+1})/(1-\cos\frac{\pi}{N+1})$",
     )
-    left.plot(dense, 16 * dense**2 / np.pi**2, color=_GREY, lw=1.2, ls=(0, (4, 2)), label=r"$16N^2/\pi^2$, slope 2")
+    left.plot(dense, 16 * dense**2 / np.pi**2, color=GREY, lw=1.2, ls=(0, (4, 2)), label=r"$16N^2/\pi^2$, slope 2")
     left.set_xlabel("length $N$ of the trajectory")
     left.set_title(r"a trajectory, $\gamma = 1$", loc="left")
     settings = dict.fromkeys(row.setting for row in reproduction.rows if row.setting.startswith("cycle"))
@@ -157,7 +157,7 @@ def draw_conditioning(reproduction: Reproduction, path: str | Path) -> None:
         right.plot(horizon_T, kappa_T, markers[number], markersize=size, mfc="none", label=f"N = {setting.split()[-1]}")
     dense = np.geomspace(horizon_T.min(), horizon_T.max(), 100)
     gamma = 1 - 1 / dense
-    right.plot(dense, (1 + gamma) ** 2 / (1 - gamma) ** 2, color=_INK, lw=1.2, label=r"$(1+\gamma)^2/(1-\gamma)^2$")
+    right.plot(dense, (1 + gamma) ** 2 / (1 - gamma) ** 2, color=INK, lw=1.2, label=r"$(1+\gamma)^2/(1-\gamma)^2$")
     right.set_xlabel(r"horizon $1/(1-\gamma)$")
     right.set_title("a cycle of $N$ states", loc="left")
     for axes in (left, right):
@@ -176,7 +176,7 @@ def _draw_authors_fig1(curves: Axes, scatter: Axes, algorithm: str) -> None:
         x, y = authors["gamma0.9_width10_curves", f"{quantity}_{algorithm}"]
         _draw_rings(curves, x, y, _COLOURS[algorithm])
     x, y = authors["gamma0.9_width10_scatter", algorithm]
-    _draw_rings(scatter, x, y, _INK)
+    _draw_rings(scatter, x, y, INK)
 
 
 def _draw_rings(axes: Axes, x: FloatArray, y: FloatArray, colour: str) -> None:
@@ -199,7 +199,7 @@ def _draw_times(axes: Axes, reproduction: Reproduction) -> None:
         horizon, step = np.array(sorted(points)).reshape(-1, 2).T
         axes.plot(horizon, step, "o-", color=_COLOURS[algorithm], linewidth=1.5, markersize=5, label=algorithm)
         if slope_label and len(points) > 1:
-            axes.plot(horizon, step[-1] * horizon / horizon[-1], color=_GREY, ls=(0, (4, 2)), lw=1.2, label=slope_label)
+            axes.plot(horizon, step[-1] * horizon / horizon[-1], color=GREY, ls=(0, (4, 2)), lw=1.2, label=slope_label)
     _set_log(axes)
     axes.set_xlabel(r"horizon $1/(1-\gamma)$")
     axes.set_ylabel("steps until MSBE < 1")
@@ -250,8 +250,8 @@ def _draw_cells(axes: Axes, width: int, height: int, cliff: Iterable[tuple[int, 
         axes.add_patch(Rectangle((column, row), 1, 1, color=_CLIFF))
     axes.add_patch(Rectangle(goal, 1, 1, color=_GOAL))
     axes.text(goal[0] + 0.5, goal[1] + 0.5, "Goal", ha="center", va="center", fontsize=9)
-    axes.hlines(range(height + 1), 0, width, color=_INK, linewidth=1)
-    axes.vlines(range(width + 1), 0, height, color=_INK, linewidth=1)
+    axes.hlines(range(height + 1), 0, width, color=INK, linewidth=1)
+    axes.vlines(range(width + 1), 0, height, color=INK, linewidth=1)
     axes.set(xlim=(-0.1, width + 0.1), ylim=(-0.1, height + 0.1), aspect="equal")
     axes.axis("off")
 
@@ -276,15 +276,7 @@ def _set_log(axes: Axes, x: tuple[float, float] | None = None, y: tuple[float, f
         axes.set_xlim(*x)
     if y is not None:
         axes.set_ylim(*y)
-    _decorate(axes)
-
-
-def _decorate(axes: Axes) -> None:
-    axes.grid(color="#e6e6e6", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color("#aaaaaa")
-    axes.tick_params(labelsize=9.5, color="#aaaaaa", labelcolor=_INK, which="both")
+    decorate_plainly(axes)  # not `decorate`: these axes are in powers of ten, and the MSBE goes below 1
 
 
 def _legend(figure: Figure, entries: list[tuple[str, dict[str, Any]]], columns: int = 3) -> None:
@@ -295,5 +287,5 @@ def _legend(figure: Figure, entries: list[tuple[str, dict[str, Any]]], columns: 
 
 
 def _finish(figure: Figure, title: str, path: str | Path) -> None:
-    figure.suptitle(title, fontsize=12, color=_INK)
+    figure.suptitle(title, fontsize=12, color=INK)
     save(figure, path)
