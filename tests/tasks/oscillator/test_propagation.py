@@ -1,79 +1,17 @@
-"""The quartic oscillator's physics: against fine grids, conservation laws and the master equation."""
+"""The oscillator's steps: against conservation laws, the master equation and the stochastic one."""
 
 from math import erf
 
 import numpy as np
 import pytest
 
-from cdqn.errors import ConfigError
 from cdqn.tasks import controllers
 from cdqn.tasks import oscillator as physics
 from cdqn.tasks.oscillator import CONTROL_PERIOD, FORCE_UNIT, MASS, MEASUREMENT, QUARTIC
+from oscillator_states import FORCES, lively_states, still
 
-FORCES = np.linspace(-5, 5, 21)
 HEATING = MEASUREMENT / (4 * MASS)
 """dE/dt: the double commutator −(γ/4)[x, [x, ρ]] gives d⟨p²⟩/dt = γ/2 in every state, and nothing to functions of x."""
-
-
-@pytest.fixture(scope="module")
-def basis():
-    return physics.make_basis(40)
-
-
-def still(count):
-    """The action of no force, for a propagator made without actions."""
-    return np.zeros(count, np.int64)
-
-
-def lively_states(basis, count=32, steps=40, seed=0):
-    """States far from Gaussian: packets, pushed about and measured."""
-    rng = np.random.default_rng(seed)
-    propagator = physics.make_propagator(basis, 4, FORCES)
-    states = physics.gaussian_packets(basis, rng.uniform(-1.9, 1.9, count))
-    for _ in range(steps):
-        noise = rng.standard_normal((count, 4))
-        states = physics.control_step(propagator, states, rng.integers(5, 16, count), noise).amplitudes_BN
-    return states
-
-
-def test_constants_are_those_of_the_paper():
-    np.testing.assert_allclose([MASS, QUARTIC, MEASUREMENT], [1 / np.pi, np.pi / 25, 0.01 * np.pi], rtol=1e-15)
-    np.testing.assert_allclose([FORCE_UNIT, CONTROL_PERIOD, physics.NUM_ACTIONS], [np.pi, 1 / 18, 21], rtol=1e-15)
-
-
-def test_lowest_energies_are_those_of_a_fine_grid(basis):
-    step, half = 0.05, 160
-    distance = np.subtract.outer(np.arange(-half, half + 1), np.arange(-half, half + 1))
-    with np.errstate(divide="ignore"):
-        second = np.where(distance == 0, np.pi**2 / 3, (-1.0) ** distance * 2 / distance**2.0) / step**2
-    x = step * np.arange(-half, half + 1)
-    expected = np.linalg.eigvalsh(second / (2 * MASS) + np.diag(QUARTIC * x**4))[:6]
-    np.testing.assert_allclose(basis.energy_N[:6], expected, atol=1e-8)
-    assert basis.energy_N[0] == pytest.approx(0.7177, abs=5e-5)
-
-
-def test_highest_states_are_as_exact_as_the_lowest(basis):
-    np.testing.assert_allclose(basis.energy_N, physics.make_basis(60).energy_N[:40], atol=1e-8)
-
-
-def test_functions_of_the_basis_are_orthonormal_and_the_points_diagonalise_x(basis):
-    x, step = np.linspace(-12, 12, 2401, retstep=True)
-    functions = basis.functions(x)
-    np.testing.assert_allclose(functions @ functions.T * step, np.eye(40), atol=1e-10)
-    x_in_basis = (functions * x) @ functions.T * step
-    np.testing.assert_allclose(basis.to_point_NN.T @ x_in_basis @ basis.to_point_NN, np.diag(basis.point_N), atol=1e-9)
-
-
-def test_amplitudes_at_the_points_have_the_sign_of_the_wave_function(basis):
-    at_points = (physics.gaussian_packets(basis, [0.0]) @ basis.to_point_NN)[0]
-    inner = np.abs(basis.point_N) < 2
-    assert (at_points.real[inner] > 0.01).all()
-    np.testing.assert_allclose(at_points.imag, 0, atol=1e-12)
-
-
-def test_packet_has_unit_standard_deviation_of_probability_and_the_momentum_asked_for(basis):
-    x, p, xx, xp, pp = physics.moments(basis, physics.gaussian_packets(basis, [1.5], mean=0.5, std=1.0))[0, :5]
-    np.testing.assert_allclose([x, p, xx, xp, pp], [0.5, 1.5, 1.0, 0.0, 0.25], atol=1e-6)
 
 
 def test_without_measurement_and_force_a_step_is_the_exact_rotation(basis):
@@ -111,49 +49,6 @@ def test_packet_follows_ehrenfest(basis, action):
 
 def test_norm_stays_one(basis):
     np.testing.assert_allclose(np.linalg.norm(lively_states(basis), axis=1), 1, rtol=1e-14)
-
-
-def test_energy_is_without_that_of_the_force(basis):
-    states = lively_states(basis, count=4)
-    x, step = np.linspace(-12, 12, 2401, retstep=True)
-    psi = states @ basis.functions(x)
-    slope = np.gradient(psi, step, axis=1)
-    expected = ((np.abs(slope) ** 2 / (2 * MASS)) + QUARTIC * x**4 * np.abs(psi) ** 2).sum(1) * step
-    np.testing.assert_allclose(physics.energies(basis, states), expected, rtol=5e-3)
-
-
-@pytest.mark.parametrize("displaced", [False, True])
-def test_moments_are_those_of_a_fine_grid(basis, displaced):
-    states = physics.gaussian_packets(basis, [3.0, -2.0], 2.2, 0.6) if displaced else lively_states(basis, count=8)
-    x = np.linspace(-14, 14, 1024, endpoint=False)
-    step = x[1] - x[0]
-    psi = states @ basis.functions(x)
-    wave_number = 2 * np.pi * np.fft.fftfreq(1024, step)
-
-    def momentum(psi):
-        return np.fft.ifft(wave_number * np.fft.fft(psi))
-
-    for found, row in zip(physics.moments(basis, states), psi, strict=True):
-        mean_x = (np.abs(row) ** 2 * x).sum() * step
-        mean_p = (row.conj() * momentum(row)).real.sum() * step
-        expected = [mean_x, mean_p]
-        for order in range(2, 6):
-            for power in range(order + 1):  # xx, xp, pp, xxx, …
-                ket = row
-                for _ in range(power):
-                    ket = momentum(ket) - mean_p * ket
-                expected.append((row.conj() * (x - mean_x) ** (order - power) * ket).real.sum() * step)
-        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
-
-
-def test_moments_never_exceed_their_bounds(basis):
-    rng = np.random.default_rng(0)
-    states = physics.normalized(rng.standard_normal((200, 80)).view(np.complex128))
-    extreme = np.eye(40, dtype=np.complex128)
-    corner = basis.to_point_NN.T.astype(np.complex128)
-    bound = physics.moment_bounds(basis)
-    for batch in (states, extreme, corner):
-        assert (np.abs(physics.moments(basis, batch)) <= bound * (1 + 1e-9)).all()
 
 
 def test_mean_over_the_noise_obeys_the_master_equation(basis):
@@ -343,37 +238,3 @@ def test_rows_of_a_batch_do_not_depend_on_their_neighbours(basis):
         np.testing.assert_array_equal(part.amplitudes_BN, whole.amplitudes_BN[rows])
         np.testing.assert_array_equal(part.signal_B, whole.signal_B[rows])
         np.testing.assert_array_equal(physics.moments(basis, part.amplitudes_BN), whole_moments[rows])
-
-
-def test_edge_population_is_the_probability_of_the_highest_states():
-    amplitudes = np.zeros((2, 40), np.complex128)
-    amplitudes[:, 0] = 1
-    amplitudes[1, [35, 36, 39]] = [0.5, 0.1j, 0.2]
-    np.testing.assert_allclose(physics.edge_population(amplitudes), [0, 0.05])
-
-
-def test_basis_too_small_for_the_energy_is_answered_with_a_size_that_is_enough(basis):
-    physics.require_room(basis, 100)
-    with pytest.raises(ConfigError, match=r"basis_size 12 .*energy_limit 12: raise basis_size to 16") as caught:
-        physics.require_room(physics.make_basis(12), 12)
-    assert "lower energy_limit" in str(caught.value)
-    physics.require_room(physics.make_basis(16), 12)
-    with pytest.raises(ConfigError, match="basis_size 40 is too small for energy_limit 200"):
-        physics.require_room(basis, 200)
-    with pytest.raises(ConfigError, match="basis_size is 4"):
-        physics.make_basis(4)
-
-
-def test_step_too_coarse_for_the_force_is_answered_with_a_number_that_is_enough(basis):
-    physics.require_fine_steps(physics.make_propagator(basis, 4, FORCES), 5.0)
-    with pytest.raises(ConfigError, match="substeps 1 is too coarse for max_force 5: raise substeps to 2"):
-        physics.require_fine_steps(physics.make_propagator(basis, 1, FORCES), 5.0)
-    physics.require_fine_steps(physics.make_propagator(basis, 2, FORCES), 5.0)
-    with pytest.raises(ConfigError, match="substeps is 0"):
-        physics.make_propagator(basis, 0)
-
-
-def test_error_of_a_step_falls_with_the_fourth_power_of_its_length(basis):
-    """A symmetric split: amplitudes are wrong by the second power, and the infidelity by its square."""
-    errors = [physics.step_error(physics.make_propagator(basis, substeps), 5.0) for substeps in (1, 2, 4)]
-    np.testing.assert_allclose(np.array(errors[:-1]) / errors[1:], 16, rtol=0.1)

@@ -1,17 +1,14 @@
-"""The quartic oscillator as an environment: Gymnasium's checks, episodes from seed and actions, resume."""
+"""Trajectories side by side: episodes from seed and actions, their ends, resume."""
 
 import copy
-import warnings
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import cdqn
 from cdqn.envs import describe, make_vec
-from cdqn.envs import oscillator as module
 from cdqn.envs.oscillator import QuarticOscillatorEnv, QuarticOscillatorVectorEnv
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
 from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint
@@ -19,7 +16,13 @@ from cdqn.tasks import oscillator as physics
 from cdqn.training.collector import Collector
 
 ID = "cdqn/QuarticOscillator-v0"
+
 STILL = 10
+
+
+def gentle(count, steps, seed=0):
+    """Actions that do not end an episode soon."""
+    return np.random.default_rng(seed).integers(9, 12, (steps, count))
 
 
 def play(env, actions, seed):
@@ -30,22 +33,6 @@ def play(env, actions, seed):
         observation, reward, _, _, _ = env.step(action)
         series.append((observation, reward))
     return [np.array(column) for column in zip(*series, strict=True)]
-
-
-def gentle(count, steps, seed=0):
-    """Actions that do not end an episode soon."""
-    return np.random.default_rng(seed).integers(9, 12, (steps, count))
-
-
-# The contract
-
-
-def test_gymnasium_finds_no_fault():
-    for observation in ("moments", "wavefunction"):
-        env = gym.make(ID, observation=observation, render_mode="rgb_array").unwrapped
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            check_env(env)
 
 
 def test_make_vec_makes_the_native_environment_and_others_make_it_too():
@@ -65,11 +52,6 @@ def test_native_environments_of_others_are_not_taken():
     assert isinstance(make_vec("CartPole-v1", 2), SyncVectorEnv)
 
 
-def test_window_is_refused_by_name_with_what_to_do_instead():
-    with pytest.raises(ConfigError, match=r"render_mode is 'human'.*--video FILE.gif"):
-        make_vec(ID, 1, render_mode="human")
-
-
 def test_observation_and_reward_are_those_of_the_state_after_the_step():
     env = QuarticOscillatorVectorEnv(3, reward_scale=0.25, observation_scale=0.5)
     env.reset(seed=0)
@@ -82,14 +64,6 @@ def test_observation_and_reward_are_those_of_the_state_after_the_step():
     assert env.observation_space.contains(observation)
     assert not terminated.any()
     assert not truncated.any()
-
-
-def test_defaults_are_those_of_the_paper():
-    env = QuarticOscillatorVectorEnv(1)
-    np.testing.assert_allclose(env.force_A, np.arange(-5, 5.5, 0.5))
-    assert (env.energy_limit, env.reward_scale, env.observation_scale) == (12.0, 0.01, 0.1)
-    assert env.time_limit_steps == 1800
-    assert (env.basis.size, env._propagator.substeps) == (40, 4)
 
 
 def test_actions_push_to_their_side():
@@ -128,9 +102,6 @@ def test_signal_is_position_and_white_noise():
     assert abs(noise.var() - 1) < 4 * np.sqrt(2 / count)
     assert abs((noise[1:] * noise[:-1]).mean()) < 4 / np.sqrt(count)
     assert abs((noise[:, 1:] * noise[:, :-1]).mean()) < 4 / np.sqrt(count)
-
-
-# Ends
 
 
 def test_episode_is_truncated_at_its_time_and_never_terminated():
@@ -183,9 +154,6 @@ def test_ended_episode_is_not_continued():
         env.step([STILL, STILL])
 
 
-# Episodes are their seed and their actions
-
-
 def test_trajectory_does_not_depend_on_the_batch():
     """Bit for bit in batches of any size, at any place, beside any neighbours; and across blocks of noise."""
     actions = gentle(20, 150)
@@ -196,19 +164,6 @@ def test_trajectory_does_not_depend_on_the_batch():
         )
         np.testing.assert_array_equal(part, whole[:, rows])
         np.testing.assert_array_equal(part_rewards, rewards[:, rows])
-
-
-def test_single_environment_is_a_row_of_the_vector_environment():
-    actions = gentle(3, 80)
-    vector = QuarticOscillatorVectorEnv(3, energy_limit=100.0)
-    single = QuarticOscillatorEnv(energy_limit=100.0)
-    rows, row = vector.reset(seed=[5, 6, 7])[0], single.reset(seed=6)[0]
-    np.testing.assert_array_equal(row, rows[1])
-    for action in actions:
-        many, one = vector.step(action), single.step(action[1])
-        np.testing.assert_array_equal(one[0], many[0][1])
-        assert one[1:4] == (many[1][1], False, bool(many[3][1]))
-        assert one[4] == {name: value[1] for name, value in many[4].items()}
 
 
 def test_partial_reset_leaves_the_others_alone_and_a_seed_gives_its_episode_whatever_was_before():
@@ -222,54 +177,6 @@ def test_partial_reset_leaves_the_others_alone_and_a_seed_gives_its_episode_what
     np.testing.assert_array_equal(after[~mask], before[~mask])
     np.testing.assert_array_equal(env._step_B, [1, 0, 1, 1, 0])
     np.testing.assert_array_equal(infos["energy"], physics.energies(env.basis, env._amplitudes_BN)[:5])
-
-
-def test_one_seed_gives_each_environment_its_own_and_later_episodes_repeat_too():
-    env, other = QuarticOscillatorVectorEnv(3), QuarticOscillatorVectorEnv(3)
-    first, second = env.reset(seed=8)[0], env.reset()[0]
-    np.testing.assert_array_equal(first, other.reset(seed=[8, 9, 10])[0])
-    other.reset(seed=8)
-    np.testing.assert_array_equal(other.reset()[0], second)
-    assert len(np.unique(np.concatenate([first, second])[:, 0])) == 6
-    assert not np.array_equal(env.reset()[0], second)
-
-
-def test_seed_begins_other_noise_in_each_block_and_each_episode():
-    env = QuarticOscillatorVectorEnv(2, energy_limit=100.0)
-    env.reset(seed=0)
-    signals = np.array([env.step([STILL, STILL])[4]["signal"] for _ in range(192)])
-    assert len(np.unique(signals)) == signals.size
-    for block in (signals[:64], signals[64:128], signals[128:]):
-        assert np.abs(np.corrcoef(block.T)[0, 1]) < 0.5
-    assert np.abs(np.corrcoef(signals[:64, 0], signals[64:128, 0])[0, 1]) < 0.5
-
-
-def test_episodes_begin_below_the_energy_limit_after_15_to_20_units_of_measurement(monkeypatch):
-    counts, original = [], physics.free_evolution
-
-    def watched(propagator, amplitudes, count, noise):
-        counts.append(count)
-        return original(propagator, amplitudes, count, noise)
-
-    monkeypatch.setattr(physics, "free_evolution", watched)
-    env = QuarticOscillatorVectorEnv(400)
-    _, infos = env.reset(seed=0)
-    assert (infos["energy"] < 7.5).all()
-    assert len(counts) > 1  # some were drawn again
-    steps = counts[0][:400]
-    assert steps.min() >= 270
-    assert steps.max() <= 360
-    assert np.ptp(steps) > 80
-    # Without that limit the mean energy is ⟨p²⟩/2m + ⟨λx⁴⟩ of the packets, and what the measurement adds.
-    monkeypatch.setattr(module, "START_ENERGY_LIMIT", np.inf)
-    energy = env.reset(seed=1)[1]["energy"]
-    kinetic = ((2 * np.pi) ** 2 * 0.3**2 / 3 + 1 / 4) / (2 * physics.MASS)
-    expected = kinetic + 3 * physics.QUARTIC + physics.MEASUREMENT / (4 * physics.MASS) * (17.5 + 0.5 / 18)
-    assert abs(energy.mean() - expected) < 4 * energy.std() / np.sqrt(400)
-    assert energy.max() > 7.5
-
-
-# State
 
 
 @pytest.mark.parametrize("steps", [0, 5, 70])
@@ -302,15 +209,6 @@ def test_saved_state_is_not_changed_by_what_follows():
     for name in ("amplitudes", "action", "seed", "step", "ended"):
         np.testing.assert_array_equal(state[name], kept[name])
     assert state["rng"] == kept["rng"]
-
-
-def test_state_of_a_single_environment_goes_on():
-    env, other = QuarticOscillatorEnv(), QuarticOscillatorEnv()
-    env.reset(seed=0)
-    env.step(np.int64(12))
-    other.load_state_dict(env.state_dict())
-    np.testing.assert_array_equal(env.step(np.int64(9))[0], other.step(np.int64(9))[0])
-    np.testing.assert_array_equal(env.reset()[0], other.reset()[0])
 
 
 def test_state_of_another_environment_is_refused_with_its_numbers():
@@ -349,33 +247,6 @@ def test_agent_trains_on_it_by_name():
     assert agent.predict(np.zeros((1, 20), np.float32)).shape == (1,)
 
 
-# Bad input
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"num_envs": 0}, "num_envs is 0"),
-        ({"observation": "position"}, "observation is 'position'.*'moments' or 'wavefunction'"),
-        ({"energy_limit": 7.0}, r"energy_limit is 7.0.*above 7.5"),
-        ({"energy_limit": float("nan")}, "energy_limit is nan"),
-        ({"time_limit": 0.01}, "time_limit is 0.01"),
-        ({"max_force": -1.0}, "max_force is -1.0"),
-        ({"reward_scale": 0.0}, "reward_scale is 0.0"),
-        ({"observation_scale": 0.0}, "observation_scale is 0.0"),
-        ({"basis_size": 3}, "basis_size is 3"),
-        ({"basis_size": 12}, "basis_size 12 is too small for energy_limit 12: raise basis_size to 16"),
-        ({"basis_size": 24, "energy_limit": 100.0}, "basis_size 24 is too small for energy_limit 100"),
-        ({"substeps": 1}, "substeps 1 is too coarse for max_force 5: raise substeps to 2"),
-        ({"substeps": 0}, "substeps is 0"),
-        ({"max_force": 60.0}, "substeps 4 is too coarse for max_force 60"),
-    ],
-)
-def test_setting_that_cannot_work_is_answered_with_the_number_to_change(settings, message):
-    with pytest.raises(ConfigError, match=message):
-        QuarticOscillatorVectorEnv(**{"num_envs": 2, **settings})
-
-
 @pytest.mark.parametrize("wrong", [21, -1])
 def test_action_outside_the_range_is_named_with_its_place(wrong):
     env = QuarticOscillatorVectorEnv(3)
@@ -396,46 +267,3 @@ def test_actions_of_another_type_or_shape_are_refused(wrong):
     env.reset(seed=0)
     with pytest.raises(UnsupportedEnvironmentError, match="2 environments take as many integers"):
         env.step(wrong)
-
-
-# Pictures
-
-
-def test_picture_shows_the_density_where_it_is_and_changes_with_the_force():
-    env = QuarticOscillatorVectorEnv(2, render_mode="rgb_array", energy_limit=100.0)
-    env.reset(seed=0)
-    env._amplitudes_BN[:2] = physics.gaussian_packets(env.basis, [0.0, 0.0], mean=-1.5, std=0.4)
-    env._amplitudes_BN[1] *= (-1.0) ** np.arange(40)  # mirrored
-    left, right = env.render()
-    assert left.shape == (360, 480, 3)
-    assert left.dtype == np.uint8
-    for picture, side in ((left, -1), (right, 1)):
-        blue = (picture[..., 2].astype(int) - picture[..., 0] > 40).nonzero()[1]
-        assert len(blue) > 500
-        assert (blue.mean() - 480 * 0.54) * side > 30
-    env._amplitudes_BN[:2] = physics.gaussian_packets(env.basis, [0.0, 0.0])
-    env._action_B[:2] = [10, 14]
-    free, pushed = env.render()
-    assert not np.array_equal(free, pushed)
-    assert QuarticOscillatorVectorEnv(1).render() is None
-
-
-def test_picture_is_a_copy_that_the_next_one_does_not_change():
-    env = QuarticOscillatorEnv(render_mode="rgb_array")
-    env.reset(seed=0)
-    picture = env.render()
-    kept = picture.copy()
-    for _ in range(5):
-        env.step(np.int64(13))
-    assert not np.array_equal(env.render(), kept)
-    np.testing.assert_array_equal(picture, kept)
-
-
-def test_episode_becomes_a_video(tmp_path):
-    from cdqn.cli.playback import play as play_video
-
-    agent = cdqn.CDQN(ID, seed=0, hidden=(8,), warmup_steps=50, batch_size=8, compile="off")
-    agent.learn(60)
-    video = tmp_path / "cooling.gif"
-    assert len(play_video(agent, 1, epsilon=1.0, seed=0, video=video)) == 1
-    assert video.stat().st_size > 10_000
