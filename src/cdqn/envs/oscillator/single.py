@@ -12,7 +12,7 @@ from cdqn.envs.oscillator.vector import PICTURES, Infos, Observation, QuarticOsc
 class QuarticOscillatorEnv(gym.Env[Observation, np.int64]):
     """One trajectory of `QuarticOscillatorVectorEnv`, with the same settings, and bit for bit the same numbers."""
 
-    metadata = dict(PICTURES)
+    metadata = dict(PICTURES)  # noqa: RUF012
 
     def __init__(self, render_mode: str | None = None, **settings: Any) -> None:
         self._vector = QuarticOscillatorVectorEnv(1, render_mode=render_mode, **settings)
