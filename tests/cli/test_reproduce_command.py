@@ -2,10 +2,7 @@
 
 import csv
 
-import pytest
-
 from cdqn.cli.main import main
-from cdqn.experiments import reproduce
 
 
 def test_reproduce_leaves_data_claims_and_pictures_and_prints_the_verdicts(tmp_path, capsys):
@@ -34,9 +31,3 @@ def test_a_figure_that_is_not_there_is_one_line_and_nothing_is_run(tmp_path, cap
     assert main(["reproduce", "conditioning", "fig99", "--out", str(tmp_path / "out")]) == 1
     assert "there is no figure 'fig99' to reproduce: choose from fig1, fig2, fig3" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize("name", reproduce.FIGURES)
-def test_every_figure_of_the_registry_has_its_functions(name):
-    for place in reproduce.FIGURES[name]:
-        assert callable(reproduce._load(place))

@@ -3,8 +3,10 @@
 import pytest
 
 from cdqn.errors import ConfigError
-from cdqn.experiments import cliff_walking, conditioning, cooling, wet_chicken
+from cdqn.experiments.cooling import runs as cooling
 from cdqn.experiments.request import SCALES, Request
+from cdqn.experiments.section3 import cliff_walking, conditioning
+from cdqn.experiments.wet_chicken import runs as wet_chicken
 
 
 def test_a_scale_or_a_number_that_is_not_there_is_refused():

@@ -1,9 +1,7 @@
 """Run folders as runs leave them: complete, killed, diverged, damaged."""
 
-import ast
 import json
 import math
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +10,7 @@ import pytest
 from cdqn import report
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.runs import find_runs, group_by_algorithm, read_run
+from drawing_imports import assert_draws_only
 
 
 def test_rows_become_arrays_by_kind(tmp_path, make):
@@ -153,25 +152,5 @@ def test_what_cannot_be_averaged_is_refused(tmp_path, make):
 
 
 def test_report_imports_nothing_that_trains():
-    """Tables and pictures need numpy, rich and matplotlib; of this library errors, files, names and the tasks."""
-    tasks = {"cdqn.tabular", "cdqn.tasks"}
-    allowed = {
-        "numpy",
-        "rich",
-        "matplotlib",
-        "cdqn.errors",
-        "cdqn.algorithms",
-        "cdqn.storage.files",
-        "cdqn.storage.named_code",
-        "cdqn.report",
-        *tasks,
-        *sys.stdlib_module_names,
-    }
     for source in Path(report.__file__).parent.glob("*.py"):
-        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            for name in names:
-                depth = 2 if name.startswith("cdqn") else 1
-                assert name in allowed or ".".join(name.split(".")[:depth]) in allowed, f"{source.name} imports {name}"
-                assert name != "matplotlib.pyplot", source.name
+        assert_draws_only(source)

@@ -43,8 +43,8 @@ class Demo:
 
     def run(self) -> int:
         from cdqn.cli.console import CountDisplay
-        from cdqn.experiments.demo import run_demo
-        from cdqn.report.demo import render_demo, write_demo
+        from cdqn.experiments.demo.figure import render_demo, write_demo
+        from cdqn.experiments.demo.runs import run_demo
         from cdqn.storage.files import writing
 
         if self.seeds > MOST_SEEDS:

@@ -1,0 +1,1 @@
+"""One folder for each experiment: its runs, its claims and its figure."""

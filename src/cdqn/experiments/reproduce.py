@@ -10,7 +10,7 @@ from cdqn.report.reproduction import Reproduction
 
 
 class Figure(NamedTuple):
-    """Where a figure is made; each function is named as module:function."""
+    """Where a figure is made; each function is named as module:function, the module as seen from this folder."""
 
     experiment: str
     """Request → Reproduction."""
@@ -19,13 +19,13 @@ class Figure(NamedTuple):
 
 
 FIGURES = {
-    "fig1": Figure("cdqn.experiments.cliff_walking:fig1", "cdqn.report.section3:draw_fig1"),
-    "fig2": Figure("cdqn.experiments.cliff_walking:fig2", "cdqn.report.section3:draw_fig2"),
-    "fig3": Figure("cdqn.experiments.cliff_walking:fig3", "cdqn.report.section3:draw_fig3"),
-    "fig8": Figure("cdqn.experiments.wet_chicken:reproduce", "cdqn.report.wet_chicken:draw"),
-    "fig9": Figure("cdqn.experiments.cooling:fig9", "cdqn.report.cooling:draw_fig9"),
-    "controllers": Figure("cdqn.experiments.cooling:compare_controllers", "cdqn.report.cooling:draw_controllers"),
-    "conditioning": Figure("cdqn.experiments.conditioning:conditioning", "cdqn.report.section3:draw_conditioning"),
+    "fig1": Figure("section3.cliff_walking:fig1", "section3.figure:draw_fig1"),
+    "fig2": Figure("section3.cliff_walking:fig2", "section3.figure:draw_fig2"),
+    "fig3": Figure("section3.cliff_walking:fig3", "section3.figure:draw_fig3"),
+    "fig8": Figure("wet_chicken.runs:reproduce", "wet_chicken.figure:draw"),
+    "fig9": Figure("cooling.runs:fig9", "cooling.figure:draw_fig9"),
+    "controllers": Figure("cooling.runs:compare_controllers", "cooling.figure:draw_controllers"),
+    "conditioning": Figure("section3.conditioning:conditioning", "section3.figure:draw_conditioning"),
 }
 
 
@@ -50,4 +50,4 @@ def draw(reproduction: Reproduction, path: Path) -> None:
 
 def _load(place: str) -> Any:
     module, function = place.split(":")
-    return getattr(import_module(module), function)
+    return getattr(import_module(f"cdqn.experiments.{module}"), function)

@@ -42,15 +42,20 @@ def save(figure: Figure, path: str | Path) -> None:
     figure.savefig(path, dpi=150, metadata={"CreationDate": None} if path.suffix == ".pdf" else None)
 
 
-def decorate(axes: Axes) -> None:
-    """The house's look: a light grid, two spines, steps in thousands."""
-    from matplotlib.ticker import EngFormatter, FuncFormatter
-
+def decorate_plainly(axes: Axes) -> None:
+    """The house's look: a light grid and two spines; the ticks stay where they are, and as they are written."""
     axes.grid(color="#e6e6e6", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color("#aaaaaa")
     axes.tick_params(labelsize=9.5, color="#aaaaaa", labelcolor=INK, which="both")
+
+
+def decorate(axes: Axes) -> None:
+    """The house's look, over steps: in thousands."""
+    from matplotlib.ticker import EngFormatter, FuncFormatter
+
+    decorate_plainly(axes)
     thousands = EngFormatter(sep="")  # 50k, not 50000; and nothing between one step and the next
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: thousands(x) if x == round(x) else ""))
     axes.margins(x=0.02)

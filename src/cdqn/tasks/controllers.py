@@ -1,6 +1,6 @@
 """Three controllers of the quartic oscillator to compare a learned one with (Wang, Ashida, Ueda, PRL 125, 100401).
 
-Each maps the 20 moments of `quartic_oscillator.moments` to the force F that it would like to exert during the next
+Each maps the 20 moments of `oscillator.moments` to the force F that it would like to exert during the next
 control step, whose length is τ; `nearest_actions` takes the nearest of the forces that there are.
 """
 

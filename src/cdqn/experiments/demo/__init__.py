@@ -1,0 +1,1 @@
+"""The demo: DQN diverges on data on which C-DQN does not."""

@@ -1,0 +1,1 @@
+"""Figure 8: wet chicken, App. A.1."""

@@ -1,0 +1,100 @@
+"""Fitted Q iteration of several repeats: each batched update against autograd on `losses.py`."""
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from cdqn import losses
+from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
+
+GAMMA, BATCH, SAMPLES, REPEATS = 0.97, 10, 40, 3
+
+WIDTHS = (1, 16, 16, 16, 3)
+
+
+def make_learner(algorithm, dtype=torch.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    network = StackedMLP([draw_parameters(rng, WIDTHS) for _ in range(REPEATS)], dtype)
+    x = torch.from_numpy(rng.random((REPEATS, SAMPLES + 1))).to(dtype)
+    action = torch.from_numpy(rng.integers(3, size=(REPEATS, SAMPLES)))
+    following = x[:, 1:].contiguous()
+    return FittedQ(algorithm, network, Data(x[:, :-1].contiguous(), action, following, following), GAMMA, BATCH)
+
+
+def module_of(network, repeat):
+    """One of the networks as an ordinary module."""
+    layers = []
+    for weight, bias in zip(network.weights, network.biases, strict=True):
+        layer = nn.Linear(weight.shape[2], weight.shape[1], dtype=weight.dtype)
+        layer.weight.data, layer.bias.data = weight[repeat].clone(), bias[repeat].clone()
+        layers += [layer, nn.ReLU()]
+    return nn.Sequential(*layers[:-1])
+
+
+def slow_epochs(algorithm, module, data, repeat, orders, rates):
+    """The slow twin: one repeat, autograd, a target network that is copied as in the authors' code."""
+    target = copy.deepcopy(module)
+    adam = torch.optim.Adam(module.parameters(), eps=1e-8)
+    on_dqn = []
+    for order_RN, rate in zip(orders, rates, strict=True):
+        adam.param_groups[0]["lr"] = rate
+        at_start = copy.deepcopy(module)
+        for number, index_B in enumerate(order_RN[repeat].split(BATCH)):
+            if number == 1:
+                target = at_start
+            state, action, reward, following = (column[repeat][index_B] for column in data)
+            facts = (reward, torch.zeros(BATCH, dtype=torch.bool), GAMMA)
+            q_B = losses.action_value(module(state.unsqueeze(1)), action)
+            y_dqn_B = losses.dqn_target(*facts, target(following.unsqueeze(1)))
+            y_msbe_B = losses.msbe_target(*facts, module(following.unsqueeze(1)))
+            terms = {
+                "dqn": losses.dqn_loss(q_B, y_dqn_B, huber=False),
+                "rg": losses.msbe_loss(q_B, y_msbe_B, huber=False),
+                "cdqn": losses.cdqn_loss(q_B, y_dqn_B, y_msbe_B, huber=False),
+            }[algorithm]
+            adam.zero_grad()
+            terms.loss.mean().backward()
+            adam.step()
+            on_dqn.append(terms.on_dqn_branch.double().mean().item())
+    return np.mean(on_dqn)
+
+
+@pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg"])
+def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm):
+    learner = make_learner(algorithm)
+    modules = [module_of(learner.network, repeat) for repeat in range(REPEATS)]
+    torch.manual_seed(0)
+    orders = [torch.stack([torch.randperm(SAMPLES) for _ in range(REPEATS)]) for _ in range(3)]
+    rates = [1e-2, 1e-2, 1e-3]
+    for order_RN, rate in zip(orders, rates, strict=True):
+        learner.epoch(order_RN, rate)
+    for repeat, module in enumerate(modules):
+        share = slow_epochs(algorithm, module, learner.data, repeat, orders, rates)
+        if algorithm == "cdqn":
+            assert 0.05 < share < 0.95  # both branches are under test
+        found = module_of(learner.network, repeat)
+        for mine, theirs in zip(found.parameters(), module.parameters(), strict=True):
+            torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_cdqn_with_every_sample_on_the_dqn_branch_is_dqn():
+    """No row of s′ is left to go back through."""
+    learners = [make_learner(algorithm) for algorithm in ("cdqn", "dqn")]
+    order_RN = torch.stack([torch.randperm(SAMPLES) for _ in range(REPEATS)])
+    for learner in learners:
+        learner.data = learner.data._replace(reward_RN=learner.data.reward_RN + 100)
+        learner._next_values = lambda: torch.full((REPEATS, SAMPLES), 1e4, dtype=torch.float64)
+        learner._next_value_RN = learner._next_values()
+        learner.epoch(order_RN, 1e-3)
+    torch.testing.assert_close(learners[0].network.theta, learners[1].network.theta, rtol=1e-12, atol=1e-14)
+
+
+def test_weights_and_biases_are_drawn_as_by_the_authors():
+    weight_1, bias_1, weight_2, bias_2, *_ = draw_parameters(np.random.default_rng(0), (1, 128, 128, 3))
+    assert weight_2.shape == (128, 128)
+    for values, bound in ((weight_1, 6**0.5), (bias_1, 1.0), (weight_2, (6 / 128) ** 0.5), (bias_2, 128**-0.5)):
+        assert 0.9 * bound < np.abs(values).max() <= bound
+        assert np.std(values) == pytest.approx(bound / 3**0.5, rel=0.2)
