@@ -210,3 +210,12 @@ def assert_same_state(one, other, path="state"):
         assert one.tobytes() == other.tobytes(), f"{path} differs"
     else:
         assert one == other, f"{path}: {one!r} and {other!r}"
+
+
+def lines_of(axes, algorithm):
+    """The lines of a picture that have the colour of an algorithm."""
+    from matplotlib.colors import to_hex
+
+    from cdqn.report.palette import ALGORITHMS
+
+    return [line for line in axes.lines if to_hex(line.get_color()) == ALGORITHMS[algorithm].colour.lower()]

@@ -5,23 +5,18 @@ import sys
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
 
 from cdqn.errors import ConfigError
-from cdqn.report import axes as axes_module
-from cdqn.report import figures, learning_curve
+from cdqn.report import figures
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.runs import find_runs, read_run
+from helpers import lines_of
 
 pytestmark = pytest.mark.filterwarnings("error")  # an axis that complains is an axis that shows nothing
 
 
-def lines(axes, algorithm):
-    return [line for line in axes.lines if to_hex(line.get_color()) == ALGORITHMS[algorithm].colour.lower()]
-
-
 def mean_line(axes, algorithm):
-    return max(lines(axes, algorithm), key=lambda line: line.get_linewidth())
+    return max(lines_of(axes, algorithm), key=lambda line: line.get_linewidth())
 
 
 def histories(**curves):
@@ -43,7 +38,7 @@ def test_comparison_draws_each_seed_and_the_mean_of_each_algorithm(comparison_fo
     assert len(figure.axes) == 3
     for axes in figure.axes:
         for algorithm in ALGORITHMS:
-            assert len(lines(axes, algorithm)) == 3 + 1
+            assert len(lines_of(axes, algorithm)) == 3 + 1
         assert len(axes.collections) == 3  # bands
         assert axes.get_legend() is None
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
@@ -62,7 +57,7 @@ def test_mean_on_a_logarithmic_axis_is_geometric(comparison_folder):
 def test_one_seed_is_one_line_without_band(comparison_folder):
     figure = figures.draw_comparison(find_runs(comparison_folder)[:1])
     for axes in figure.axes:
-        assert len(lines(axes, "cdqn")) == 1
+        assert len(lines_of(axes, "cdqn")) == 1
         assert not axes.collections
     assert len(figure.legends) == 1
 
@@ -94,66 +89,6 @@ def test_run_that_has_only_begun_does_not_erase_the_mean(tmp_path, make):
 def test_nothing_to_compare_is_an_error():
     with pytest.raises(ConfigError, match="no runs"):
         figures.draw_comparison([])
-
-
-def test_learning_curve_shows_episodes_mean_evaluations_loss_q_and_bound(tmp_path, make):
-    rows = [make.progress(100), make.episode(110, 20.0), make.episode(150, 40.0), make.progress(200)]
-    rows.append(make.evaluation(200, [90.0]))
-    run = read_run(make.write(tmp_path / "run", rows, algorithm="rg", seed=4))
-    figure = learning_curve.draw_learning_curve(run)
-    returns, loss, q = figure.axes
-    shown = [line.get_ydata() for line in returns.lines]
-    assert any(np.array_equal(y, [20, 40]) for y in shown)
-    assert any(np.array_equal(y, [101, 102]) for y in shown)
-    assert any(np.array_equal(y, [90]) for y in shown)
-    assert loss.get_yscale() == "log"
-    assert len(lines(loss, "rg")) == len(lines(q, "rg")) == 1
-    (bound,) = (line for line in q.lines if line.get_linestyle() == "--")
-    assert bound.get_ydata().tolist() == [100, 100]
-    assert "= 100" in bound.get_label()
-    assert returns.get_xlim() == q.get_xlim()
-    assert figure.get_suptitle() == "CartPole-v1 · RG · seed 4"
-
-
-@pytest.mark.parametrize(("bound", "drawn"), [(120.0, True), (10_000.0, False)])
-def test_learning_curve_shows_what_was_earned_and_a_far_bound_only_by_name(tmp_path, make, bound, drawn):
-    """LunarLander's bound is 10 000: drawn, it would press a Q of 40 and returns of ±200 to one line."""
-    earned = {"earned_low": -200.0, "earned_high": 90.0, "q_mean": 40.0, "q_bound": bound}
-    run = read_run(make.write(tmp_path / "run", [make.progress(100, **earned), make.progress(200, **earned)]))
-    q = learning_curve.draw_learning_curve(run).axes[2]
-    (area,) = q.collections
-    assert area.get_datalim(q.transData).y0 == -200
-    assert area.get_datalim(q.transData).y1 == 90
-    assert any(len(line.get_ydata()) and max(line.get_ydata()) == bound for line in q.lines) == drawn
-    (label,) = (text.get_text() for text in q.get_legend().get_texts() if "bound" in text.get_text())
-    assert label.endswith("beyond this axis") != drawn
-    assert (q.get_ylim()[1] > 119) == drawn
-
-
-def test_learning_curve_of_a_run_without_evaluation_has_no_markers(tmp_path, make):
-    figure = learning_curve.draw_learning_curve(read_run(make.write(tmp_path / "run", [make.progress(100)])))
-    assert "evaluation" not in [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
-
-
-@pytest.mark.parametrize("suffix", [".png", ".pdf"])
-def test_empty_run_is_a_picture_that_says_so(tmp_path, make, suffix):
-    run = read_run(make.write(tmp_path / "run", []))
-    texts = [axes.texts[0].get_text() for axes in learning_curve.draw_learning_curve(run).axes]
-    assert texts[0] == "no episode has ended yet"
-    learning_curve.learning_curve(run, tmp_path / f"a{suffix}")
-    figures.comparison([run], tmp_path / f"b{suffix}")
-
-
-def test_diverged_run_is_drawn_up_to_where_it_has_numbers(tmp_path, make):
-    ends = [0.5, 0.0, 1e30, math.inf, math.nan]
-    rows = [make.progress(10 * i + 10, loss=end, q_mean=-end) for i, end in enumerate(ends)]
-    run = read_run(make.write(tmp_path / "run", rows))
-    _, loss, q = learning_curve.draw_learning_curve(run).axes
-    assert loss.lines[0].get_ydata().tolist() == [0.5, 1e30]
-    assert q.lines[0].get_ydata().tolist() == [-0.5, 0, -1e30]
-    assert q.get_yscale() == "symlog"
-    learning_curve.learning_curve(run, tmp_path / "a.png")
-    figures.comparison([run], tmp_path / "b.png")
 
 
 def test_divergence_shows_34_and_half_a_million_and_the_bound():
@@ -191,7 +126,7 @@ def test_divergence_leaves_out_what_is_not_given_and_keeps_house_order():
     x_T = np.arange(3)
     figure = divergence({"dqn": {"q": (x_T, [[1, 2, 3]])}, "cdqn": {"q": (x_T, [[1, 2, 3]])}})
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["C-DQN (1 seed)", "DQN (1 seed)"]
-    assert len(lines(figure.axes[2], "dqn")) == 1
+    assert len(lines_of(figure.axes[2], "dqn")) == 1
 
 
 @pytest.mark.parametrize(
@@ -206,27 +141,6 @@ def test_divergence_leaves_out_what_is_not_given_and_keeps_house_order():
 def test_wrong_histories_are_named(wrong, message):
     with pytest.raises(ValueError, match=message):
         divergence(wrong)
-
-
-def test_unknown_file_type_is_refused_before_anything_is_written(tmp_path, comparison_folder):
-    with pytest.raises(ConfigError, match=r"\.png or \.pdf, not '\.jpg'"):
-        figures.comparison(find_runs(comparison_folder), tmp_path / "new" / "a.jpg")
-    assert not (tmp_path / "new").exists()
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (0, "0"),
-        (50, "50"),
-        (-0.5, "−0.5"),
-        (1e4, "$10^{4}$"),
-        (-1e7, "$-10^{7}$"),
-        (2e-5, r"$2\cdot 10^{-5}$"),
-    ],
-)
-def test_tick_texts(value, text):
-    assert axes_module._tick_text(value) == text
 
 
 def test_no_pyplot_state_is_touched(comparison_folder):
