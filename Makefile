@@ -6,11 +6,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-fast check format bench clean help
+.PHONY: demo test test-fast fuzz check format bench clean help
 
 help:
 	@echo "make demo       see DQN diverge where C-DQN does not (below 5 minutes)"
 	@echo "make test       all tests; make test-fast: without the slow learning tests"
+	@echo "make fuzz       look for ways to break it: MINUTES=60 SEED=0 EXAMPLES=500"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make bench      speed, memory and replay benchmarks"
 
@@ -22,6 +23,13 @@ test: $(VENV)/installed-dev
 
 test-fast: $(VENV)/installed-dev
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow"
+
+MINUTES ?= 60
+SEED ?= 0
+EXAMPLES ?= 500
+
+fuzz: $(VENV)/installed-dev
+	$(BIN)/python tests/fuzz/run.py --minutes $(MINUTES) --seed $(SEED) --examples $(EXAMPLES)
 
 check: $(VENV)/installed-dev
 	$(BIN)/ruff check .

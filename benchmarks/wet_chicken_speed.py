@@ -22,12 +22,12 @@ from torch import Tensor, nn
 from cdqn import losses
 from cdqn.algorithms import ALGORITHMS
 from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
-from cdqn.experiments.wet_chicken.runs import GROUP_REPEATS, Setting, generator, make_data
+from cdqn.experiments.wet_chicken.runs import GROUP_REPEATS, WetChickenSetting, generator, make_data
 
 RESULTS = Path(__file__).parent / "results" / "wet_chicken_speed.csv"
 AUTHORS_SECONDS = 8.0
 """Per epoch and algorithm, 10 repeats."""
-REPEATS, SETTING = 10, Setting()
+REPEATS, SETTING = 10, WetChickenSetting()
 WIDTHS = (1, *SETTING.hidden, 3)
 
 

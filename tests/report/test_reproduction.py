@@ -6,14 +6,14 @@ import math
 
 from rich.console import Console
 
-from cdqn.report.reproduction import Claim, Reproduction, Row, render_claims, select, write_claims, write_rows
+from cdqn.report.reproduction import Claim, Point, Reproduction, render_claims, select, write_claims, write_rows
 
 ROWS = [
-    Row("cdqn", "a", 0, "loss", 1 / 3, 0.125),
-    Row("dqn", "a", 0, "loss", 7.0, math.nan),
-    Row("cdqn", "b", 0, "loss", 8.0, 0.0),
-    Row("cdqn", "a", 50_000, "loss", 1e-12, 0.0),
-    Row("cdqn", "a", 0, "q", 9.0, 0.0),
+    Point("cdqn", "a", 0, "loss", 1 / 3, 0.125),
+    Point("dqn", "a", 0, "loss", 7.0, math.nan),
+    Point("cdqn", "b", 0, "loss", 8.0, 0.0),
+    Point("cdqn", "a", 50_000, "loss", 1e-12, 0.0),
+    Point("cdqn", "a", 0, "q", 9.0, 0.0),
 ]
 CLAIMS = [
     Claim("it falls", "below 1", "0.5 ± 0.1", True),
@@ -31,7 +31,7 @@ def table_in(path):
 def test_rows_are_written_with_their_digits(tmp_path):
     write_rows(tmp_path / "a.csv", ROWS)
     rows = table_in(tmp_path / "a.csv")
-    assert list(rows[0]) == list(Row._fields)
+    assert list(rows[0]) == list(Point._fields)
     assert list(rows[0].values()) == ["cdqn", "a", "0", "loss", "0.33333333", "0.125"]
     assert (rows[3]["step"], rows[3]["value"], rows[1]["stderr"]) == ("50000", "1e-12", "nan")
 
@@ -67,7 +67,7 @@ def test_data_and_claims_are_written_with_named_columns(tmp_path):
     reproduction = Reproduction(
         "fig1",
         "two runs",
-        [Row("RG", "width 10", 10_000_000, "msbe", 1.25, float("nan"))],
+        [Point("RG", "width 10", 10_000_000, "msbe", 1.25, float("nan"))],
         [Claim("a", "1", "2 ± 1", False), Claim("b", "1", "1", None)],
     )
     write_rows(tmp_path / "data.csv", reproduction.rows)
@@ -85,7 +85,7 @@ def test_data_and_claims_are_written_with_named_columns(tmp_path):
 def test_selecting_a_curve_that_is_not_there_gives_an_empty_one():
     steps = [10, 100, 1_000, 10_000]
     rows = [
-        Row("RG", "width 20", step, quantity, 1e4 / step, 1.0) for quantity in ("msbe", "distance") for step in steps
+        Point("RG", "width 20", step, quantity, 1e4 / step, 1.0) for quantity in ("msbe", "distance") for step in steps
     ]
     reproduction = Reproduction("fig1", "made up", rows, [])
     step_T, value_T, stderr_T = select(reproduction, "RG", "width 30", "msbe")

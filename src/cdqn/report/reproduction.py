@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rich.table import Table
 
 
-class Row(NamedTuple):
+class Point(NamedTuple):
     """One point of a curve: the mean over runs."""
 
     algorithm: str
@@ -39,15 +39,15 @@ class Reproduction(NamedTuple):
     """As on the command line: fig1."""
     about: str
     """What was run: runs, seed, scale."""
-    rows: list[Row]
+    rows: list[Point]
     claims: list[Claim]
 
 
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
+def write_rows(path: Path, rows: Iterable[Point]) -> None:
     """The data as CSV, a column for each field."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Row._fields)
+        writer.writerow(Point._fields)
         for row in rows:
             numbers = (f"{row.value:.8g}", f"{row.stderr:.4g}")
             writer.writerow((row.algorithm, row.setting, f"{row.step:.10g}", row.quantity, *numbers))

@@ -40,12 +40,10 @@ def run_protocol(
 ) -> dict[str, Any]:
     """Validate the best three candidates of a run, test the winner, and write RUN/protocol.json.
 
-    The seeds of both are functions of `seed`, by default the run's. `on_begin` is told how many episodes will
-    be played. The three are validated on the same episodes. `allow_import`: as in `cdqn.load`.
+    The seeds of both are functions of `seed`, by default the run's; the three are validated on the same episodes.
+    `on_begin` is told how many episodes will be played. `allow_import`: as in `cdqn.load`.
     """
-    if episodes < 1 or not 0 <= epsilon <= 1:
-        raise ConfigError(f"the protocol was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
-    require_seed(seed)
+    _check(episodes, epsilon, seed)
     env_id, config = _read_config(run, allow_import)
     ranking, weights = _finalists(run, config)
     agent = Agent.from_config(env_id, replace(config, memory_size=config.batch_size))  # it will not learn
@@ -74,6 +72,16 @@ def run_protocol(
         "winner_step": ranking[winner].step,
         "test": _summary(test, test_seed),
     }
+    return _written(run, content)
+
+
+def _check(episodes: int, epsilon: float, seed: int | None) -> None:
+    if episodes < 1 or not 0 <= epsilon <= 1:
+        raise ConfigError(f"the protocol was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
+    require_seed(seed)
+
+
+def _written(run: Path, content: dict[str, Any]) -> dict[str, Any]:
     with writing(run):
         write_json(run / "protocol.json", content)
     return content

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from cdqn.experiments.cooling.claims import Measured, Run, judge, judge_controllers, rows
+from cdqn.experiments.cooling.claims import CoolingRun, Measured, judge, judge_controllers, rows
 from cdqn.report.statistics import Mean, mean_of
 from cdqn.tasks.oscillator import CONTROL_PERIOD
 
 
 def run_of(algorithm, seed, energies, final):
     tests = [Measured(18 * (i + 1), energy, 0.1) for i, energy in enumerate(energies)]
-    return Run(algorithm, seed, tests, Measured(tests[-1].step, final, 0.01), failed=int(final > 1))
+    return CoolingRun(algorithm, seed, tests, Measured(tests[-1].step, final, 0.01), failed=int(final > 1))
 
 
 RUNS = [

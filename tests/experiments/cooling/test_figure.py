@@ -3,7 +3,7 @@
 import pytest
 
 from cdqn.experiments.cooling import figure as module
-from cdqn.report.reproduction import Reproduction, Row
+from cdqn.report.reproduction import Point, Reproduction
 from cdqn.tasks.oscillator import ground_state_energy
 
 
@@ -16,12 +16,12 @@ def drawn(monkeypatch):
 
 def test_each_run_is_a_line_in_the_panel_of_its_algorithm(drawn):
     rows = [
-        Row(name, f"seed {seed}", 100 * test, "energy", 0.8 + seed + test, 0.1)
+        Point(name, f"seed {seed}", 100 * test, "energy", 0.8 + seed + test, 0.1)
         for name, seeds in (("cdqn", (0, 1, 2)), ("dqn", (0, 1)))
         for seed in seeds
         for test in (1, 2)
     ]
-    rows.append(Row("cdqn", "seed 0", 200, "final_energy", 99.0, 0.1))
+    rows.append(Point("cdqn", "seed 0", 200, "final_energy", 99.0, 0.1))
     module.draw_fig9(Reproduction("fig9", "2 runs", rows, []), "any.png")
     left, right = drawn[0].axes
     assert (left.get_title(loc="left"), right.get_title(loc="left")) == ("C-DQN", "DQN")
@@ -33,7 +33,7 @@ def test_each_run_is_a_line_in_the_panel_of_its_algorithm(drawn):
 
 
 def test_controllers_are_shown_with_their_numbers(drawn):
-    rows = [Row("lqg", "3 episodes", 0, "energy", 0.75, 0.01), Row("none", "3 episodes", 0, "energy", 5.0, 0.2)]
+    rows = [Point("lqg", "3 episodes", 0, "energy", 0.75, 0.01), Point("none", "3 episodes", 0, "energy", 5.0, 0.2)]
     module.draw_controllers(Reproduction("controllers", "about", rows, []), "any.png")
     (axes,) = drawn[0].axes
     assert [label.get_text() for label in axes.get_yticklabels()] == ["none", "lqg"]

@@ -7,10 +7,10 @@ import pytest
 
 from cdqn.envs.oscillator import QuarticOscillatorVectorEnv
 from cdqn.experiments.cooling import runs as module
-from cdqn.experiments.cooling.runs import SCALES, Setting, measure_controller, train
+from cdqn.experiments.cooling.runs import SCALES, CoolingSetting, measure_controller, train
 from cdqn.presets import make_config
 
-TINY = Setting(
+TINY = CoolingSetting(
     runs=1,
     tests=3,
     test_episodes=2,

@@ -2,12 +2,12 @@
 
 import pytest
 
-from cdqn.experiments.demo.runs import DemoResult, Setting, run_demo
+from cdqn.experiments.demo.runs import DemoResult, DemoSetting, run_demo
 
 
 @pytest.fixture(scope="session")
-def small_setting() -> Setting:
-    return Setting(transitions=200, updates=60, record_every=20, evaluate_every=30, evaluation_episodes=2)
+def small_setting() -> DemoSetting:
+    return DemoSetting(transitions=200, updates=60, record_every=20, evaluate_every=30, evaluation_episodes=2)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from cdqn.experiments.demo.figure import COLUMNS, demo_table, render_demo, write_demo
 from cdqn.experiments.demo.offline import History
-from cdqn.experiments.demo.runs import DemoResult, DemoRun, Setting
+from cdqn.experiments.demo.runs import DemoResult, DemoRun, DemoSetting
 
 
 def history(*q: float) -> History:
@@ -20,7 +20,7 @@ def history(*q: float) -> History:
 
 def result_of(**q_by_algorithm: list[float]) -> DemoResult:
     runs = [DemoRun(name, 100, "", history(*q)) for name, q in q_by_algorithm.items()]
-    return DemoResult(Setting(), tuple(runs), 1.0)
+    return DemoResult(DemoSetting(), tuple(runs), 1.0)
 
 
 def test_q_beyond_one_and_a_half_bounds_at_any_record_counts_as_diverged():
@@ -34,7 +34,7 @@ def test_q_beyond_one_and_a_half_bounds_at_any_record_counts_as_diverged():
 def test_table_shows_median_least_and_most():
     runs = [DemoRun("dqn", seed, "", history(q)) for seed, q in [(100, 5e5), (101, 4e5), (102, 7e5)]]
     runs.append(DemoRun("cdqn", 100, "", history(33.3)))
-    result = DemoResult(Setting(), tuple(runs), 1.0)
+    result = DemoResult(DemoSetting(), tuple(runs), 1.0)
     console = Console(width=80, file=io.StringIO())
     console.print(render_demo(result))
     lines = [line.split() for line in console.file.getvalue().splitlines() if line.strip()]

@@ -5,14 +5,14 @@ import pytest
 
 from cdqn.experiments.section3 import figure as module
 from cdqn.report.authors import authors_curves
-from cdqn.report.reproduction import Reproduction, Row
+from cdqn.report.reproduction import Point, Reproduction
 
 STEPS = [10, 100, 1_000, 10_000]
 
 
 def curves(name: str, keys) -> Reproduction:
     rows = [
-        Row(algorithm, setting, step, quantity, 1e4 / step, 1.0)
+        Point(algorithm, setting, step, quantity, 1e4 / step, 1.0)
         for algorithm, setting, quantity in keys
         for step in STEPS
     ]
@@ -81,7 +81,7 @@ def test_fig2_leaves_out_the_authors_where_we_have_no_curve(drawn):
 
 
 def test_fig2_reads_the_learning_time_off_the_curve(drawn):
-    rows = [Row("RG", "gamma 0.9", step, "msbe", 2.0 if step < 1000 else 0.5, 0.0) for step in STEPS]
+    rows = [Point("RG", "gamma 0.9", step, "msbe", 2.0 if step < 1000 else 0.5, 0.0) for step in STEPS]
     module.draw_fig2(Reproduction("fig2", "", rows, []), "any.png")
     line = next(line for line in drawn[0].axes[1].get_lines() if line.get_label() == "RG")
     assert line.get_xydata().round(6).tolist() == [[10.0, 1000.0]]

@@ -6,13 +6,13 @@ from matplotlib.axes import Axes
 
 from cdqn.experiments.wet_chicken.figure import _DISTANCES, _REWARDS, draw
 from cdqn.report.authors import authors_curves
-from cdqn.report.reproduction import Reproduction, Row
+from cdqn.report.reproduction import Point, Reproduction
 
 
 @pytest.fixture
 def reproduction():
     rows = [
-        Row(name, "4 repeats", epoch, quantity, level + epoch / 100, 0.5)
+        Point(name, "4 repeats", epoch, quantity, level + epoch / 100, 0.5)
         for quantity, series in (("average_reward", _REWARDS), ("q_distance", _DISTANCES))
         for level, (name, *_) in enumerate(series, start=10)
         for epoch in (0, 5, 10)

@@ -11,9 +11,9 @@ from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments.request import Request
 from cdqn.experiments.wet_chicken import runs as module
 from cdqn.experiments.wet_chicken.fitted_q import StackedMLP, draw_parameters
-from cdqn.experiments.wet_chicken.runs import Setting, average_reward, generator, make_data, train_group
+from cdqn.experiments.wet_chicken.runs import WetChickenSetting, average_reward, generator, make_data, train_group
 
-SMALL = Setting(
+SMALL = WetChickenSetting(
     repeats=3,
     epochs=6,
     transitions=200,
@@ -49,7 +49,7 @@ def test_transitions_of_a_repeat_are_a_walk_from_zero_and_the_same_for_every_alg
 
 
 def test_learning_rate_falls_where_the_paper_says():
-    setting = Setting()
+    setting = WetChickenSetting()
     rates = [setting.rate(epoch) for epoch in (1, 999, 1000, 1499, 1500, 2000)]
     assert rates == pytest.approx([1e-3, 1e-3, 1e-4, 1e-4, 1e-5, 1e-5])
 
@@ -82,7 +82,7 @@ def test_checkpoint_of_other_settings_is_refused(tmp_path):
 
 def test_broken_settings_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="epochs is 0"):
-        Setting(epochs=0)
+        WetChickenSetting(epochs=0)
     with pytest.raises(ConfigError, match="whole number of batches"):
         train_group(dataclasses.replace(SMALL, batch_size=30), "dqn", [0], 0, tmp_path)
 
@@ -128,7 +128,7 @@ def test_whole_experiment_in_processes_depends_on_the_seed_alone(tmp_path, monke
 @pytest.mark.slow
 def test_dqn_learns_the_river_and_leaves_rg_behind():
     """A small version of the figure's left half, in some ten seconds."""
-    setting = Setting(repeats=2, epochs=60, transitions=4_000, batch_size=100, hidden=(64, 64))
+    setting = WetChickenSetting(repeats=2, epochs=60, transitions=4_000, batch_size=100, hidden=(64, 64))
     reward = {name: train_group(setting, name, [0, 1], 0, None).reward_ER[-4:].mean() for name in ("dqn", "rg")}
     assert reward["dqn"] > 13.5
     assert reward["dqn"] > reward["rg"] + 1

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cdqn.algorithms import ALGORITHMS
-from cdqn.report.reproduction import Claim, Row
+from cdqn.report.reproduction import Claim, Point
 from cdqn.report.statistics import Mean, mean_of
 from cdqn.tasks.oscillator import CONTROL_PERIOD, ground_state_energy
 
@@ -19,7 +19,7 @@ class Measured(NamedTuple):
     stderr: float
 
 
-class Run(NamedTuple):
+class CoolingRun(NamedTuple):
     """One run: its tests during training, and the longer one at the end."""
 
     algorithm: str
@@ -30,21 +30,21 @@ class Run(NamedTuple):
     """Episodes of the last test that went beyond the energy limit, and count with it."""
 
 
-def rows(runs: Sequence[Run]) -> list[Row]:
+def rows(runs: Sequence[CoolingRun]) -> list[Point]:
     """One curve for each run, over the simulated time of the training; the last test has a quantity of its own."""
     data = []
     for run in runs:
         for quantity, tests in (("energy", run.tests), ("final_energy", [run.final])):
             data += [
-                Row(run.algorithm, f"seed {run.seed}", test.step * CONTROL_PERIOD, quantity, test.energy, test.stderr)
+                Point(run.algorithm, f"seed {run.seed}", test.step * CONTROL_PERIOD, quantity, test.energy, test.stderr)
                 for test in tests
             ]
         step = run.final.step * CONTROL_PERIOD
-        data.append(Row(run.algorithm, f"seed {run.seed}", step, "failed_episodes", run.failed, 0.0))
+        data.append(Point(run.algorithm, f"seed {run.seed}", step, "failed_episodes", run.failed, 0.0))
     return data
 
 
-def judge(runs: Sequence[Run], scale: str) -> list[Claim]:
+def judge(runs: Sequence[CoolingRun], scale: str) -> list[Claim]:
     """What App. B.1 says, with verdicts except at "smoke"; final energies are of the last test of each run."""
     final = {name: np.array([run.final.energy for run in runs if run.algorithm == name]) for name in ("cdqn", "dqn")}
     spread = {
@@ -83,10 +83,10 @@ def judge_controllers(energies: Mapping[str, Mean]) -> list[Claim]:
     return [Claim(f"energy with {name} control", expected, f"{energy:.4f}", None) for name, energy in energies.items()]
 
 
-def _final(run: Run) -> str:
+def _final(run: CoolingRun) -> str:
     return f"{run.final.energy:.4f}" + (f" ({run.failed} failed)" if run.failed else "")
 
 
-def _restlessness(runs: Sequence[Run]) -> float:
+def _restlessness(runs: Sequence[CoolingRun]) -> float:
     late = [[test.energy for test in run.tests[len(run.tests) // 2 :]] for run in runs]
     return float(np.median([np.std(energies) for energies in late])) if late else float("nan")

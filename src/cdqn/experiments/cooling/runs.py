@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from cdqn.agent import Agent
 from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.oscillator import TEST_ENERGY_LIMIT, QuarticOscillatorVectorEnv, late_energies
-from cdqn.experiments.cooling.claims import Measured, Run, judge, judge_controllers, rows
+from cdqn.experiments.cooling.claims import CoolingRun, Measured, judge, judge_controllers, rows
 from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import Request
 from cdqn.presets import make_config
-from cdqn.report.reproduction import Reproduction, Row
+from cdqn.report.reproduction import Point, Reproduction
 from cdqn.report.statistics import Mean, mean_of
 from cdqn.runs.loading import load
 from cdqn.storage.checkpoint import newest_step
@@ -39,7 +39,7 @@ TEST_BATCH = 100
 
 
 @dataclass(frozen=True)
-class Setting:
+class CoolingSetting:
     """How much of the published experiment a scale does; the defaults are the paper's, and ours where it is silent."""
 
     runs: int = 5
@@ -55,7 +55,7 @@ class Setting:
 
 
 SCALES = {
-    "smoke": Setting(
+    "smoke": CoolingSetting(
         runs=2,
         tests=2,
         test_episodes=2,
@@ -65,7 +65,7 @@ SCALES = {
     # 1333 episodes in place of 11 000, a network of a quarter of the widths, and a larger share of high step sizes.
     # An error common to all of Q falls fast only just after θ̃ is copied (Eq. 12), so C-DQN needs many copies; with as
     # many DQN does not learn to cool at all (docs/oscillator.md).
-    "laptop": Setting(
+    "laptop": CoolingSetting(
         runs=4,
         tests=24,
         changes={
@@ -76,7 +76,7 @@ SCALES = {
         },
         target_period_updates={"cdqn": 5, "dqn": 100},
     ),
-    "paper": Setting(),
+    "paper": CoolingSetting(),
 }
 
 
@@ -99,8 +99,8 @@ def fig9(request: Request) -> Reproduction:
 
 
 def train(
-    setting: Setting, algorithm: str, seed: int, folder: Path, on_progress: Callable[[int], None] | None = None
-) -> Run:
+    setting: CoolingSetting, algorithm: str, seed: int, folder: Path, on_progress: Callable[[int], None] | None = None
+) -> CoolingRun:
     """One run, from its newest checkpoint in `folder` if there is one."""
     run, noted = folder / "run", folder / "tests.json"
     agent = load(run) if newest_step(run) else _new_agent(setting, algorithm, seed)
@@ -118,7 +118,7 @@ def train(
         on_progress(setting.tests)
     energy_E = _late_energies(agent, setting.final_episodes)
     failed = int((energy_E >= TEST_ENERGY_LIMIT).sum())
-    return Run(algorithm, seed, tests, Measured(agent.steps, *mean_of(energy_E)), failed)
+    return CoolingRun(algorithm, seed, tests, Measured(agent.steps, *mean_of(energy_E)), failed)
 
 
 def compare_controllers(request: Request) -> Reproduction:
@@ -128,7 +128,7 @@ def compare_controllers(request: Request) -> Reproduction:
     tasks = {name: partial(measure_controller, name, episodes) for name in names}
     found = run_tasks(tasks, request.processes, 1, request.on_progress)
     energies = dict(zip(names, found, strict=True))
-    data = [Row(name, f"{episodes} episodes", 0, "energy", *energy) for name, energy in energies.items()]
+    data = [Point(name, f"{episodes} episodes", 0, "energy", *energy) for name, energy in energies.items()]
     about = f"mean of {episodes} episodes, energy over t from 50 to 100, seed {TEST_SEED}, scale {request.scale}"
     return Reproduction("controllers", about, data, judge_controllers(energies))
 
@@ -151,7 +151,7 @@ def _leave_alone(observation_BM: NDArray[Any]) -> NDArray[np.int64]:
     return np.full(len(observation_BM), NUM_ACTIONS // 2)
 
 
-def _new_agent(setting: Setting, algorithm: str, seed: int) -> Agent:
+def _new_agent(setting: CoolingSetting, algorithm: str, seed: int) -> Agent:
     changes = dict(setting.changes)
     if algorithm in setting.target_period_updates:
         changes["target_period_updates"] = setting.target_period_updates[algorithm]

@@ -16,8 +16,8 @@ from cdqn.report.tables import format_number
 COLUMNS = ("algorithm", "setting", "seed", "step", "quantity", "value")
 
 
-class Setting(Protocol):
-    """What all runs share: of `cdqn.experiments.demo.runs.Setting`, what is shown."""
+class DrawnSetting(Protocol):
+    """What all runs share: of `cdqn.experiments.demo.runs.DemoSetting`, what is shown."""
 
     @property
     def env_id(self) -> str: ...
@@ -31,7 +31,7 @@ class Setting(Protocol):
     def bound(self) -> float: ...
 
 
-class Run(Protocol):
+class DrawnRun(Protocol):
     """As `cdqn.experiments.demo.runs.DemoRun`; its history has the arrays of `offline.History` beside it."""
 
     @property
@@ -42,13 +42,13 @@ class Run(Protocol):
     def history(self) -> Any: ...
 
 
-class Result(Protocol):
+class DrawnResult(Protocol):
     """As `cdqn.experiments.demo.runs.DemoResult`: a figure never trains, and knows only its shape."""
 
     @property
-    def setting(self) -> Setting: ...
+    def setting(self) -> DrawnSetting: ...
     @property
-    def runs(self) -> Sequence[Run]: ...
+    def runs(self) -> Sequence[DrawnRun]: ...
     def diverged(self, run: Any) -> bool: ...
 
 
@@ -71,7 +71,7 @@ class DemoRow(NamedTuple):
     seeds: int
 
 
-def demo_table(result: Result) -> list[DemoRow]:
+def demo_table(result: DrawnResult) -> list[DemoRow]:
     """One row per algorithm, in house order."""
     rows = []
     for algorithm in ALGORITHMS:
@@ -84,7 +84,7 @@ def demo_table(result: Result) -> list[DemoRow]:
     return rows
 
 
-def render_demo(result: Result) -> Table:
+def render_demo(result: DrawnResult) -> Table:
     """The table for a terminal of 80 columns."""
     setting = result.setting
     table = Table(
@@ -107,7 +107,7 @@ def render_demo(result: Result) -> Table:
     return table
 
 
-def write_demo(result: Result, folder: str | Path) -> list[Path]:
+def write_demo(result: DrawnResult, folder: str | Path) -> list[Path]:
     """Write demo.png and demo.csv, the numbers behind it."""
     picture, numbers = Path(folder) / "demo.png", Path(folder) / "demo.csv"
     figures.divergence(
@@ -125,7 +125,7 @@ def write_demo(result: Result, folder: str | Path) -> list[Path]:
     return [picture, numbers]
 
 
-def demo_histories(result: Result) -> dict[str, dict[str, Any]]:
+def demo_histories(result: DrawnResult) -> dict[str, dict[str, Any]]:
     """The curves as `figures.draw_divergence` takes them."""
     histories = {}
     for algorithm in ALGORITHMS:
@@ -138,17 +138,17 @@ def demo_histories(result: Result) -> dict[str, dict[str, Any]]:
     return histories
 
 
-def _of(result: Result, algorithm: str) -> list[Run]:
+def _of(result: DrawnResult, algorithm: str) -> list[DrawnRun]:
     return [run for run in result.runs if run.algorithm == algorithm]
 
 
-def _title(result: Result) -> str:
+def _title(result: DrawnResult) -> str:
     counts = {row.algorithm: f"{row.diverged_seeds} of {row.seeds}" for row in demo_table(result)}
     said = ", ".join(f"{ALGORITHMS[algorithm].label} {count}" for algorithm, count in counts.items())
     return f"{result.setting.env_id} offline, the same data for all · seeds that diverge: {said}"
 
 
-def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
+def _csv_rows(result: DrawnResult) -> Iterator[tuple[Any, ...]]:
     setting = result.setting.env_id
     for run in result.runs:
         history = run.history
@@ -165,7 +165,7 @@ def _csv_rows(result: Result) -> Iterator[tuple[Any, ...]]:
                 yield run.algorithm, setting, run.seed, int(update), quantity, f"{value:.6g}"
 
 
-def _spread(runs: list[Run], number: Callable[[Run], float], missing: float = np.inf) -> Spread:
+def _spread(runs: list[DrawnRun], number: Callable[[DrawnRun], float], missing: float = np.inf) -> Spread:
     value_S = np.array([number(run) for run in runs])
     value_S = np.where(np.isnan(value_S), missing, value_S)
     return Spread(float(np.median(value_S)), float(value_S.min()), float(value_S.max()))

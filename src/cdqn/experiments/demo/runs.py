@@ -29,7 +29,7 @@ OnProgress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class Setting:
+class DemoSetting:
     """What all runs of the demo share."""
 
     env_id: str = "CartPole-v1"
@@ -87,7 +87,7 @@ class DemoRun:
 class DemoResult:
     """All runs, in the order of seeds and within a seed of algorithms."""
 
-    setting: Setting
+    setting: DemoSetting
     runs: tuple[DemoRun, ...]
     seconds: float
     """Wall time of the whole demo."""
@@ -109,7 +109,7 @@ def run_demo(
     seeds: int = SEEDS,
     jobs: int | None = None,
     on_progress: OnProgress | None = None,
-    setting: Setting | None = None,
+    setting: DemoSetting | None = None,
 ) -> DemoResult:
     """Train C-DQN, DQN and RG on `seeds` data sets, in `jobs` processes (unset: 2, if there are two cores).
 
@@ -118,7 +118,7 @@ def run_demo(
     jobs = min(2, os.cpu_count() or 1) if jobs is None else jobs
     if seeds < 1 or jobs < 1:
         raise ConfigError(f"the demo was asked for {seeds} seeds in {jobs} jobs: both must be at least 1")
-    setting = setting or Setting()
+    setting = setting or DemoSetting()
     started = time.perf_counter()
     tasks = {
         f"{ALGORITHMS[algorithm].label} with seed {seed}": partial(_train, setting, algorithm, seed)
@@ -128,7 +128,7 @@ def run_demo(
     return DemoResult(setting, tuple(runs), time.perf_counter() - started)
 
 
-def _train(setting: Setting, algorithm: str, seed: int, on_progress: Callable[[int], None]) -> DemoRun:
+def _train(setting: DemoSetting, algorithm: str, seed: int, on_progress: Callable[[int], None]) -> DemoRun:
     data = collect_random(setting.env_id, setting.transitions, seed, setting.discard_fraction)
     history = train_offline(
         data,

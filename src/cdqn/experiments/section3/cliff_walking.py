@@ -17,7 +17,7 @@ from cdqn.experiments.section3.runs import (
     rows,
     run_all,
 )
-from cdqn.report.reproduction import Reproduction, Row
+from cdqn.report.reproduction import Point, Reproduction
 
 T = TypeVar("T", PairTask, OnlineTask)
 
@@ -89,7 +89,7 @@ def fig3(request: Request) -> Reproduction:
 
 def _rows_of(
     tasks: Sequence[T], curves: Sequence[Curves], setting_of: Callable[[T], str], quantities: tuple[str, ...]
-) -> list[Row]:
+) -> list[Point]:
     """The rows of all tasks, each under the name of its setting."""
     pairs = zip(tasks, curves, strict=True)
     return [row for task, curve in pairs for row in rows(task, setting_of(task), curve, quantities)]

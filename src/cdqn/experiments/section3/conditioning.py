@@ -13,7 +13,7 @@ from torch import Tensor
 
 from cdqn.experiments.request import Request
 from cdqn.losses import action_value, msbe_loss, msbe_target
-from cdqn.report.reproduction import Claim, Reproduction, Row
+from cdqn.report.reproduction import Claim, Point, Reproduction
 
 FloatArray = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ def conditioning(request: Request) -> Reproduction:
     lengths, cycles, discounts = LENGTHS[scale], CYCLES[scale], DISCOUNTS[scale]
     total, rows, errors = 2 * len(lengths) + len(cycles) * len(discounts), [], {"trajectory": [0.0], "cycle": [0.0]}
 
-    def note(row: Row) -> None:
+    def note(row: Point) -> None:
         rows.append(row)
         if request.on_progress:
             request.on_progress(len(rows), total)
@@ -97,13 +97,13 @@ def conditioning(request: Request) -> Reproduction:
     for length in lengths:
         for with_q0, setting in ((True, "trajectory with the added term"), (False, "trajectory")):
             matrix_NN = hessian(length, 1.0, cycle=False, with_q0=with_q0)
-            note(Row("MSBE", setting, length, "kappa", condition_number(matrix_NN), 0.0))
+            note(Point("MSBE", setting, length, "kappa", condition_number(matrix_NN), 0.0))
             if with_q0:
                 errors["trajectory"].append(_largest_difference(matrix_NN, trajectory_eigenvalues(length)))
     for length in cycles:
         for discount in discounts:
             matrix_NN = hessian(length, discount, cycle=True)
-            note(Row("MSBE", f"cycle of {length}", 1 / (1 - discount), "kappa", condition_number(matrix_NN), 0.0))
+            note(Point("MSBE", f"cycle of {length}", 1 / (1 - discount), "kappa", condition_number(matrix_NN), 0.0))
             errors["cycle"].append(_largest_difference(matrix_NN, cycle_eigenvalues(length, discount)))
     about = f"N up to {lengths[-1]}, γ up to {discounts[-1]:g}, scale {scale}"
     return Reproduction("conditioning", about, rows, _claims(rows, max(errors["trajectory"]), max(errors["cycle"])))
@@ -113,7 +113,7 @@ def _largest_difference(matrix_NN: FloatArray, eigenvalue_N: FloatArray) -> floa
     return float(np.abs(np.linalg.eigvalsh(matrix_NN) - eigenvalue_N).max())
 
 
-def _claims(rows: list[Row], trajectory_error: float, cycle_error: float) -> list[Claim]:
+def _claims(rows: list[Point], trajectory_error: float, cycle_error: float) -> list[Claim]:
     kappa = {setting: [(row.step, row.value) for row in rows if row.setting == setting] for _, setting, *_ in rows}
     added, plain = kappa.pop("trajectory with the added term"), kappa.pop("trajectory")
     largest, found = added[-1]

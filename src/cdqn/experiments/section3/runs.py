@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cdqn import tabular
 from cdqn.experiments.request import OnProgress
-from cdqn.report.reproduction import Row
+from cdqn.report.reproduction import Point
 from cdqn.tasks.cliff_walking import cliff_walking, one_way_cliff_walking
 
 FloatArray = NDArray[np.float64]
@@ -153,14 +153,14 @@ def run_all(
     return curves
 
 
-def rows(task: Task, setting: str, curves: Curves, quantities: Sequence[str]) -> list[Row]:
+def rows(task: Task, setting: str, curves: Curves, quantities: Sequence[str]) -> list[Point]:
     """Means over runs, 50 records of a decade, as data of the figure."""
     kept_R = np.isin(curves.step_R, record_steps(task.updates, ROWS_PER_DECADE))
     made = []
     for quantity in quantities:
         value_SR = curves.values[quantity][:, kept_R]
         points = zip(curves.step_R[kept_R], value_SR.mean(0), standard_error(value_SR), strict=True)
-        made += [Row(task.algorithm, setting, int(step), quantity, float(v), float(e)) for step, v, e in points]
+        made += [Point(task.algorithm, setting, int(step), quantity, float(v), float(e)) for step, v, e in points]
     return made
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.algorithms import ALGORITHMS
-from cdqn.report.reproduction import Claim, Row
+from cdqn.report.reproduction import Claim, Point
 from cdqn.report.statistics import Mean, mean_of
 
 FloatArray = NDArray[np.float64]
@@ -44,11 +44,11 @@ class Curves(NamedTuple):
         return distance_ER | {EXCESS: distance_ER["cdqn-dqn"] + distance_ER["cdqn-rg"] - distance_ER["dqn-rg"]}
 
 
-def rows(curves: Curves) -> list[Row]:
+def rows(curves: Curves) -> list[Point]:
     """Every curve of the figure."""
     quantities = {"average_reward": curves.reward_ER, "q_distance": curves.distances()}
     return [
-        Row(name, f"{value_ER.shape[1]} repeats", int(epoch), quantity, *mean_of(value_R))
+        Point(name, f"{value_ER.shape[1]} repeats", int(epoch), quantity, *mean_of(value_R))
         for quantity, values in quantities.items()
         for name, value_ER in values.items()
         for epoch, value_R in zip(curves.epoch_E, value_ER, strict=True)

@@ -41,7 +41,7 @@ _DATA, _WEIGHTS, _SHUFFLE, _EVALUATION = range(4)
 
 
 @dataclass(frozen=True)
-class Setting:
+class WetChickenSetting:
     """What all runs share; the defaults are the paper's."""
 
     repeats: int = 10
@@ -73,15 +73,17 @@ class Setting:
 
 
 SCALES = {
-    "smoke": Setting(repeats=2, epochs=10, transitions=1_000, batch_size=50, hidden=(32, 32), evaluation_trials=20),
-    "laptop": Setting(repeats=4, epochs=650, transitions=5_000, batch_size=50),
-    "paper": Setting(),
+    "smoke": WetChickenSetting(
+        repeats=2, epochs=10, transitions=1_000, batch_size=50, hidden=(32, 32), evaluation_trials=20
+    ),
+    "laptop": WetChickenSetting(repeats=4, epochs=650, transitions=5_000, batch_size=50),
+    "paper": WetChickenSetting(),
 }
 
 
 @dataclass(frozen=True)
 class History:
-    """What a task recorded, at `Setting.evaluated_epochs`."""
+    """What a task recorded, at `WetChickenSetting.evaluated_epochs`."""
 
     reward_ER: FloatArray
     """Average reward per step of the greedy policy."""
@@ -106,7 +108,9 @@ def reproduce(request: Request) -> Reproduction:
     return Reproduction("fig8", about, rows(curves), judge(curves, request.scale))
 
 
-def train_all(setting: Setting, seed: int, jobs: int, folder: Path, on_progress: OnProgress | None = None) -> Curves:
+def train_all(
+    setting: WetChickenSetting, seed: int, jobs: int, folder: Path, on_progress: OnProgress | None = None
+) -> Curves:
     """The three algorithms on all repeats."""
     # Two groups at least, for two cores, but none of a single repeat: that takes nearly as long as two.
     count = max(1, math.ceil(setting.repeats / GROUP_REPEATS), min(2, setting.repeats // 2))
@@ -129,7 +133,7 @@ def train_all(setting: Setting, seed: int, jobs: int, folder: Path, on_progress:
 
 
 def train_group(
-    setting: Setting,
+    setting: WetChickenSetting,
     algorithm: str,
     repeats: Sequence[int],
     seed: int,
@@ -168,7 +172,7 @@ def train_group(
     return history
 
 
-def make_data(setting: Setting, repeats: Sequence[int], seed: int) -> Data:
+def make_data(setting: WetChickenSetting, repeats: Sequence[int], seed: int) -> Data:
     """Random actions from x = 0 on; positions and rewards divided by 20."""
     count = setting.transitions
     x_RT = np.zeros((len(repeats), count + 1))
@@ -203,7 +207,7 @@ def generator(seed: int, *stream: int) -> np.random.Generator:
 
 
 def _record(
-    setting: Setting, network: StackedMLP, repeats: Sequence[int], seed: int, epoch: int, history: History
+    setting: WetChickenSetting, network: StackedMLP, repeats: Sequence[int], seed: int, epoch: int, history: History
 ) -> None:
     place = setting.evaluated_epochs.index(epoch)
     grid_G = torch.arange(GRID, dtype=torch.float64).div(GRID).to(network.theta.dtype)
@@ -215,12 +219,12 @@ def _record(
     history.q_ERXA[place] = q_RGA[:, :: GRID // int(WATERFALL)]
 
 
-def _state(setting: Setting, learner: FittedQ, history: History) -> dict[str, Any]:
+def _state(setting: WetChickenSetting, learner: FittedQ, history: History) -> dict[str, Any]:
     arrays = {"reward": history.reward_ER, "q": history.q_ERXA}
     return {"setting": _plain(setting), "learner": learner.state_dict(), "history": arrays}
 
 
-def _restore(folder: Path, setting: Setting, learner: FittedQ, history: History) -> None:
+def _restore(folder: Path, setting: WetChickenSetting, learner: FittedQ, history: History) -> None:
     state = load_checkpoint(folder)
     if state["setting"] != _plain(setting):
         raise CheckpointError(f"{folder} was trained with other settings: remove it, or choose another --out")
@@ -229,6 +233,6 @@ def _restore(folder: Path, setting: Setting, learner: FittedQ, history: History)
     history.q_ERXA[:] = state["history"]["q"]
 
 
-def _plain(setting: Setting) -> dict[str, Any]:
+def _plain(setting: WetChickenSetting) -> dict[str, Any]:
     """As JSON gives it back."""
     return dataclasses.asdict(setting) | {"hidden": list(setting.hidden)}
