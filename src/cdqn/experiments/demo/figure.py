@@ -91,7 +91,7 @@ def render_demo(result: DrawnResult) -> Table:
         box=box.SIMPLE_HEAD,
         title=f"{setting.env_id} offline, after {setting.updates} updates on the same data",
         caption=f"median over seeds \\[least … most] · greedy return: {setting.evaluation_episodes} episodes\n"
-        f"loss, max Q(s′): mean of the last {setting.record_every} updates · diverged: Q > 1.5 × bound",
+        f"loss, max Q(s): mean of the last {setting.record_every} updates · diverged: Q > 1.5 × bound",
         caption_justify="left",
     )
     table.add_column("algorithm", no_wrap=True)
@@ -116,7 +116,7 @@ def write_demo(result: DrawnResult, folder: str | Path) -> list[Path]:
         bound=result.setting.bound,
         title=_title(result),
         return_label="greedy return",
-        q_label="mean max Q(s′)",
+        q_label="mean max Q(s)",
     )
     with numbers.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

@@ -67,7 +67,7 @@ class History:
     loss_T: NDArray[np.float64]
     """Mean squared error of the branch taken."""
     q_T: NDArray[np.float64]
-    """Mean of max Q(s′), in units of Q."""
+    """Mean of max Q(s), in units of Q."""
     dqn_share_T: NDArray[np.float64]
     """Share of samples whose gradient was that of DQN's loss."""
     evaluation_update_E: NDArray[np.int64]
