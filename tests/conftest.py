@@ -22,3 +22,13 @@ def _one_torch_thread():
 def _no_waiting_for_the_disk(monkeypatch):
     """Checkpoints are flushed, some milliseconds each: a matter of power cuts, of which no test dies."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory):
+    """A complete run of `cdqn train`, to be read and copied, never changed."""
+    from run_files import train
+
+    run = tmp_path_factory.mktemp("cli") / "run"
+    assert train(run) == 0
+    return run

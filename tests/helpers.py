@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+import cdqn
 from cdqn.replay import Batch, Transitions
 from cdqn.training.events import Progress
 
@@ -219,3 +220,9 @@ def lines_of(axes, algorithm):
     from cdqn.report.palette import ALGORITHMS
 
     return [line for line in axes.lines if to_hex(line.get_color()) == ALGORITHMS[algorithm].colour.lower()]
+
+
+def small_agent():
+    """C-DQN on CartPole with a budget of 200 steps, of which 50 are warm-up."""
+    settings = {"hidden": (8,), "warmup_steps": 50, "batch_size": 8, "log_period_steps": 50, "compile": "off"}
+    return cdqn.CDQN("CartPole-v1", steps=200, **settings)

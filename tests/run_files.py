@@ -1,7 +1,21 @@
-"""What the command line leaves behind, on disk and on stderr, for the tests that compare it."""
+"""Small runs of the command line, and what they leave behind, on disk and on stderr."""
 
 import json
+import subprocess
+import sys
+import time
 from pathlib import Path
+
+from cdqn.cli.main import main
+
+SMALL = ["--hidden", "16", "16", "--warmup-steps", "200", "--memory-size", "5000", "--evaluation-episodes", "4"]
+SMALL += ["--update-period-steps", "4"]
+SMALL += ["--log-period-steps", "200", "--checkpoint-period-steps", "1000", "--compile", "off"]
+
+
+def train(run: str | Path, *flags: str, env: str = "CartPole-v1", steps: int = 2000) -> int:
+    """`cdqn train` with a small network; its exit code."""
+    return main(["train", env, "--out", str(run), "--steps", str(steps), *SMALL, *flags])
 
 
 def one_line(capsys) -> str:
@@ -32,3 +46,16 @@ def assert_same_end(run: Path, other: Path) -> None:
     state, other_state = (json.loads((place / "state.json").read_text())["state"] for place in (mine, theirs))
     assert state["trainer"] == other_state["trainer"]
     assert without_clock(run) == without_clock(other)
+
+
+def spawn(*arguments: str) -> subprocess.Popen:
+    """A command in a process of its own."""
+    command = [sys.executable, "-m", "cdqn", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_for(condition, process: subprocess.Popen) -> None:
+    """Wait for something a running process does, as long as it runs."""
+    while not condition():
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)

@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from cdqn.cli.listing import catalogue, environment_ids
+from cdqn.cli.main import main
 from cdqn.presets import PRESETS
 
 
@@ -51,3 +52,10 @@ def test_without_the_emulator_the_line_that_installs_it_is_shown(tmp_path, monke
 
 def test_empty_folder_has_no_runs(tmp_path):
     assert "no runs in" in listing(tmp_path)
+
+
+def test_list_shows_algorithms_presets_environments_and_runs(finished_run, capsys):
+    assert main(["list", "--runs", str(finished_run.parent)]) == 0
+    text = capsys.readouterr().out
+    for word in ("C-DQN", "classic-control", "minatar", "CartPole-v1", "2,000 of 2,000"):
+        assert word in text

@@ -1,10 +1,16 @@
-"""`cdqn compare`: each algorithm has its own defaults, what the command line names holds for all it acts on."""
+"""`cdqn compare`: the settings of each algorithm, what is drawn of the runs, and what a kill leaves."""
+
+import shutil
+import signal
+from itertools import pairwise
 
 import pytest
 
-from cdqn.cli.main import _parse
+from cdqn.cli.main import _parse, main
 from cdqn.presets import make_config
 from cdqn.report.runs import differing_settings, group_by_algorithm, read_run
+from cdqn.storage.checkpoint import newest_step
+from run_files import SMALL, assert_same_end, newest_checkpoint, spawn, train, wait_for
 
 
 def configs(*flags):
@@ -57,3 +63,51 @@ def test_what_differs_is_said_with_its_values(tmp_path):
     said = differing_settings(group_by_algorithm(runs))
     assert said == "own settings: target_period_updates C-DQN 20, DQN 100"
     assert differing_settings(group_by_algorithm(runs[:1])) == ""
+
+
+def test_compare_runs_each_algorithm_and_seed_and_draws(here, capsys):
+    flags = [
+        "--algorithms",
+        "cdqn,rg",
+        "--seeds",
+        "2",
+        "--steps",
+        "600",
+        "--jobs",
+        "2",
+        "--target-period-updates",
+        "30",
+    ]
+    assert main(["compare", "CartPole-v1", "--out", "both", *flags, *SMALL]) == 0
+    text = capsys.readouterr().out
+    assert "C-DQN" in text
+    assert "RG" in text
+    names = {path.parent.name for path in here.glob("both/*/config.json")}
+    assert names == {"cdqn-seed0", "cdqn-seed1", "rg-seed0", "rg-seed1"}
+    assert (here / "both" / "comparison.png").stat().st_size > 10_000
+    assert (here / "both" / "comparison.csv").read_text().count("\n") == 3
+    # A run of a comparison is the run that `train` makes.
+    assert train("alone", "--seed", "1", "--target-period-updates", "30", steps=600) == 0
+    assert_same_end(here / "both" / "cdqn-seed1", here / "alone")
+    # A comparison that lost a run to a crash does what is left.
+    shutil.rmtree(here / "both" / "rg-seed1")
+    assert main(["resume", "both", "--jobs", "1"]) == 0
+    assert newest_checkpoint(here / "both" / "rg-seed1").name == "step-000000600"
+
+
+@pytest.mark.slow
+def test_comparison_that_is_killed_leaves_no_process_behind_and_resumes(here):
+    flags = ["--algorithms", "cdqn", "--seeds", "2", "--steps", "12000", "--jobs", "2", "--out", "both"]
+    seldom = ["16" if before == "--update-period-steps" else flag for before, flag in pairwise(["", *SMALL])]
+    process = spawn("compare", "CartPole-v1", *flags, *seldom)
+    runs = [here / "both" / f"cdqn-seed{seed}" for seed in (0, 1)]
+    wait_for(lambda: all((run / "checkpoints" / "step-000001000").exists() for run in runs), process)
+    process.kill()
+    _, err = process.communicate()  # returns when the last worker has closed the pipe, that is, when it is gone
+    assert process.returncode == -signal.SIGKILL
+    assert "Traceback" not in err
+    stopped = [newest_step(run) for run in runs]
+    assert all(0 < step < 12000 for step in stopped)
+    assert any(step % 1000 for step in stopped), "the runs under way were not saved where they stopped"
+    assert main(["resume", "both", "--jobs", "1"]) == 0
+    assert all(newest_step(run) == 12000 for run in runs)

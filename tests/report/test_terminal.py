@@ -8,7 +8,6 @@ import pytest
 from rich.console import Console
 
 from cdqn.cli import common
-from cdqn.cli.console import TrainingDisplay
 from cdqn.cli.main import main
 from cdqn.config import Config
 from cdqn.report.terminal import cell, harmless, say
@@ -52,12 +51,3 @@ def test_path_with_brackets_is_printed_whole(tmp_path, monkeypatch, capsys):
     outcome = type("Outcome", (), {"finished": False, "steps": 5})
     common.conclude(tmp_path / "r[/x]" / "r[v2]", outcome)
     assert f"run folder: {tmp_path}/r[/x]/r[v2]\n" in capsys.readouterr().out
-
-
-def test_bar_of_a_run_takes_no_markup_from_the_name_of_its_environment():
-    console = Console(file=io.StringIO(), force_terminal=True, width=120)
-    with TrainingDisplay("C-DQN a[/x]b\x1b[2J", 0, 100, console):
-        pass
-    text = console.file.getvalue()
-    assert "a[/x]b" in text
-    assert "\x1b[2J" not in text

@@ -13,7 +13,7 @@ import torch
 from cdqn.errors import CheckpointError
 from cdqn.storage import checkpoint
 from cdqn.storage.checkpoint import load_checkpoint, save_checkpoint, write_weights
-from cdqn.storage.files import read_json, write_json
+from cdqn.storage.files import write_json
 from cdqn.storage.shared_array import SharedArray
 from helpers import assert_same_state, largest_file
 
@@ -250,28 +250,6 @@ def test_crash_between_any_two_renames_leaves_a_complete_checkpoint(tmp_path, mo
     assert load_checkpoint(tmp_path) == {"value": 3}
 
 
-def test_json_file_is_replaced_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "config.json"
-    write_json(path, {"old": 1})
-    with pytest.raises(TypeError):
-        write_json(path, {"new": object()})
-    assert read_json(path, "a file") == {"old": 1}
-
-
-def test_json_errors_name_the_file(tmp_path):
-    with pytest.raises(CheckpointError, match=r"missing\.json does not exist"):
-        read_json(tmp_path / "missing.json", "a run folder")
-    (tmp_path / "bad.json").write_bytes(b"\xff\xfe{")
-    with pytest.raises(CheckpointError, match=r"bad\.json cannot be read"):
-        read_json(tmp_path / "bad.json", "a run folder")
-
-
-def test_place_that_cannot_be_written_is_an_error_in_plain_words(tmp_path):
-    (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(CheckpointError, match="cannot write to"):
-        saved(tmp_path / "file" / "run")
-
-
 @pytest.mark.parametrize("file", ["arrays.safetensors", "state.json"])
 def test_damaged_newest_checkpoint_falls_back_to_the_older_with_a_warning(tmp_path, file):
     saved(tmp_path, 1, {"value": np.arange(1)})
@@ -340,3 +318,9 @@ def test_what_is_renamed_into_place_was_flushed_to_the_disk_before_and_its_folde
             assert folder.stat().st_ino in flushed
     assert {".a.json.writing", ".writing-step-000000006", "step-000000006"} <= set(renamed)
     assert len(renamed) == 1 + 1 + 3 * 2 + 2 + 1
+
+
+def test_place_that_cannot_be_written_is_an_error_in_plain_words(tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(CheckpointError, match="cannot write to"):
+        saved(tmp_path / "file" / "run")

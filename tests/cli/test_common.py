@@ -1,0 +1,33 @@
+"""What commands share: names, folders, and how a run is concluded."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from cdqn.cli import common
+from cdqn.errors import ConfigError
+
+
+def test_names_are_separated_by_commas_with_or_without_spaces():
+    assert common.names("cdqn, dqn,mine:Own") == ["cdqn", "dqn", "mine:Own"]
+
+
+def test_default_folder_has_no_character_that_means_something_in_a_path():
+    assert common.default_folder("mine:MinAtar/Breakout-v1-dqn") == Path("runs/mine-MinAtar-Breakout-v1-dqn")
+
+
+def test_pieces_that_are_named_as_code_are_imported_and_others_are_not():
+    common.import_pieces({"algorithm": "cdqn", "network": None, "replay": "uniform", "gamma": 0.9})
+    with pytest.raises(ConfigError, match="no_such_module"):
+        common.import_pieces({"network": "no_such_module:Net"})
+
+
+@pytest.mark.parametrize(("finished", "code"), [(True, 0), (False, common.INTERRUPTED)])
+def test_run_is_concluded_with_its_picture_and_what_to_do_next(finished, code, tmp_path, monkeypatch, capsys):
+    drawn = []
+    monkeypatch.setattr("cdqn.report.runs.read_run", lambda run: run)
+    monkeypatch.setattr("cdqn.report.learning_curve.learning_curve", lambda run, path: drawn.append((run, path)))
+    assert common.conclude(tmp_path, SimpleNamespace(finished=finished, steps=1234)) == code
+    assert drawn == [(tmp_path, tmp_path / "learning_curve.png")]
+    assert ("stopped at step 1,234: `cdqn resume" in capsys.readouterr().out) is not finished
