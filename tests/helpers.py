@@ -2,15 +2,24 @@
 
 import resource
 from contextlib import contextmanager
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
+import torch
 from gymnasium.spaces import Box, Discrete
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers import TransformReward
 
 import cdqn
+from cdqn.algorithms import Network, TensorBatch
+from cdqn.config import Config
+from cdqn.envs import describe
+from cdqn.nn.networks import MLP
 from cdqn.replay import Batch, Transitions
 from cdqn.training.events import Progress
+from cdqn.training.learner import Learner
+from cdqn.training.trainer import Trainer
 
 
 class CountingEnv(gym.Env):
@@ -226,3 +235,56 @@ def small_agent():
     """C-DQN on CartPole with a budget of 200 steps, of which 50 are warm-up."""
     settings = {"hidden": (8,), "warmup_steps": 50, "batch_size": 8, "log_period_steps": 50, "compile": "off"}
     return cdqn.CDQN("CartPole-v1", steps=200, **settings)
+
+
+def make_learner(algorithm="cdqn", seed=0, network=None, **settings):
+    """A learner of a small network: 4 observations, 2 actions."""
+    if network is None:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = MLP(4, 2, (16, 16))
+    settings = {"compile": "off", "learning_rate": 1e-3} | settings
+    return Learner({"q": Network(network)}, Config(algorithm=algorithm, **settings))
+
+
+def train_learner(learner, updates, seed=0, **batch):
+    """The results of so many updates with random batches."""
+    rng = np.random.default_rng(seed)
+    return [learner.update(random_batch(rng, **batch)) for _ in range(updates)]
+
+
+def tensors(batch):
+    """A batch as the loss of an algorithm sees it."""
+    return TensorBatch(*(torch.from_numpy(array) for array in batch[:6]))
+
+
+def make_trainer(num_envs=4, env=WalkEnv, **settings):
+    """A trainer with a tiny network and a budget of 400 steps, of which 40 are warm-up."""
+    tiny = {
+        "steps": 400,
+        "hidden": (8,),
+        "batch_size": 8,
+        "warmup_steps": 40,
+        "memory_size": 200,
+        "log_period_steps": 50,
+        "update_period_steps": 4,
+        "compile": "off",
+    }
+    vector_env = SyncVectorEnv([env] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
+    return Trainer(vector_env, describe(vector_env), Config(**(tiny | settings)))
+
+
+def run_trainer(trainer, until):
+    """The events up to a step."""
+    return list(trainer.run(until))
+
+
+def scaled(factor, env=partial(CountingEnv, lengths=(5, 8))):  # noqa: B008  a constant
+    """Makes environments whose rewards are so many times larger."""
+    return lambda: TransformReward(env(), lambda reward: factor * reward)
+
+
+def rows_without_clock(events):
+    """Rows of events, without the one value that depends on the machine."""
+    rows = (event.row() for event in events)
+    return [{name: value for name, value in row.items() if name != "steps_per_second"} for row in rows]

@@ -12,8 +12,7 @@ import pytest
 from cdqn.agent import Agent
 from cdqn.cli.main import main
 from cdqn.config import Config
-from cdqn.errors import CdqnError, ConfigError
-from cdqn.experiments.processes import run_tasks
+from cdqn.errors import ConfigError
 from cdqn.runs import run_pool
 from cdqn.runs.run_pool import PlannedRun, run_all
 from cdqn.runs.runner import has_rows, train_run
@@ -124,18 +123,3 @@ def test_signal_stops_all_runs_with_a_checkpoint_and_starts_no_other(send, numbe
         assert newest_step(run) > 0, "a run under way was not saved where it stopped"
     assert not waiting.exists(), "another run was started"
     assert "cdqn resume" in out
-
-
-def die(on_progress) -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-def sleep(on_progress) -> None:
-    time.sleep(60)
-
-
-def test_task_whose_process_died_is_named_and_the_others_end():
-    begun = time.monotonic()
-    with pytest.raises(CdqnError, match="second failed in its process: its process was killed by signal 9"):
-        run_tasks({"first": sleep, "second": die}, jobs=2, size=1)
-    assert time.monotonic() - begun < 50

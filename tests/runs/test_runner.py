@@ -1,8 +1,5 @@
 """A run folder while it is trained: locked from its first byte, saved before it is evaluated, stopped when asked."""
 
-import signal
-import sys
-
 import pytest
 
 from cdqn.agent import Agent, write_run_config
@@ -10,7 +7,7 @@ from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError, UnsupportedEnvironmentError
 from cdqn.runs.folders import new_folder
 from cdqn.runs.runner import is_complete, require_learning, resume_run, train_run
-from cdqn.runs.stopping import Stop, stop_on_signal
+from cdqn.runs.stopping import Stop
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step
 from cdqn.training.events import EvaluationResult
 from cdqn.training.exploration import EpsilonGreedy
@@ -22,20 +19,6 @@ SETTINGS = {"hidden": (8,), "warmup_steps": 100, "update_period_steps": 4, "log_
 def agent_of(**settings) -> Agent:
     values = {"steps": 400, "checkpoint_period_steps": 200, "evaluation_episodes": 2, **SETTINGS, **settings}
     return Agent.from_config("CartPole-v1", Config(**values))
-
-
-def test_folder_is_locked_before_the_first_byte(tmp_path):
-    with new_folder(tmp_path / "run"):
-        with pytest.raises(CheckpointError, match="another process"):
-            train_run(agent_of(seed=1), tmp_path / "run")
-        assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
-
-
-def test_folder_in_which_nothing_was_begun_is_a_new_one(tmp_path):
-    (tmp_path / "run").mkdir()
-    for name in (".lock", ".config.json.writing"):
-        (tmp_path / "run" / name).touch()
-    assert train_run(agent_of(), tmp_path / "run").finished
 
 
 def test_run_killed_before_its_first_checkpoint_begins_at_step_0(tmp_path):
@@ -99,29 +82,6 @@ def test_evaluation_is_stopped_between_two_steps_and_done_at_resume(period, tmp_
     assert without_clock(tmp_path / "run") == without_clock(tmp_path / "whole")
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
-def test_signal_is_a_wish_to_stop_and_the_second_one_acts_as_ever(number):
-    before = signal.getsignal(number)
-    with stop_on_signal() as stop:
-        assert not stop.requested()
-        signal.raise_signal(number)
-        assert stop.requested()
-        assert signal.getsignal(number) == before
-    assert signal.getsignal(number) == before
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
-def test_run_started_with_nohup_outlives_its_terminal():
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stop_on_signal() as stop:
-            signal.raise_signal(signal.SIGHUP)
-            assert not stop.requested()
-    finally:
-        signal.signal(signal.SIGHUP, before)
-
-
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
@@ -145,3 +105,17 @@ def test_run_that_would_learn_nothing_or_not_save_as_asked_is_refused(settings, 
 def test_smallest_run_that_learns_is_not_refused():
     require_learning(Config(steps=1001, n_step=1000, checkpoint_period_steps=1000))
     require_learning(Config(update_period_steps=49_000))
+
+
+def test_folder_is_locked_before_the_first_byte(tmp_path):
+    with new_folder(tmp_path / "run"):
+        with pytest.raises(CheckpointError, match="another process"):
+            train_run(agent_of(seed=1), tmp_path / "run")
+        assert [path.name for path in (tmp_path / "run").iterdir()] == [".lock"]
+
+
+def test_folder_in_which_nothing_was_begun_is_a_new_one(tmp_path):
+    (tmp_path / "run").mkdir()
+    for name in (".lock", ".config.json.writing"):
+        (tmp_path / "run" / name).touch()
+    assert train_run(agent_of(), tmp_path / "run").finished

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-import cdqn
 from cdqn.training.exploration import EpsilonGreedy, EpsilonZGreedy, make_exploration
-from helpers import WalkEnv, assert_same_state
+from helpers import assert_same_state
 
 RNG = np.random.default_rng
 BOTH = ["epsilon", "epsilon-z"]
@@ -125,15 +124,3 @@ def test_exploration_goes_on_in_the_middle_of_held_actions():
         np.testing.assert_array_equal(*actions)
     assert_same_state(one.state_dict(), other.state_dict())
     np.testing.assert_array_equal(state["left"], duration - 1)  # what was saved is not touched by what goes on
-
-
-def test_evaluation_leaves_the_held_actions_of_training_alone():
-    settings = {"hidden": (8,), "batch_size": 8, "warmup_steps": 60, "memory_size": 100, "compile": "off"}
-    agent = cdqn.CDQN(WalkEnv(), exploration="epsilon-z", **settings)
-    agent.learn(20)
-    held = {"left": np.array([30]), "held": np.array([1])}
-    agent.trainer.exploration.load_state_dict(held)
-    rng = agent.trainer.state_dict()["rng"]
-    agent.evaluate(2, epsilon=0.5)
-    assert_same_state(agent.trainer.exploration.state_dict(), held)
-    assert agent.trainer.state_dict()["rng"] == rng

@@ -13,32 +13,13 @@ import pytest
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-from cdqn.algorithms import Network, TensorBatch
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
 from cdqn.nn.networks import MLP, MinAtarCNN
-from cdqn.training.learner import Learner
-from helpers import assert_same_state, random_batch
+from helpers import assert_same_state, make_learner, random_batch, tensors
+from helpers import train_learner as train
 
 ALGORITHMS = ("cdqn", "dqn", "rg")
-
-
-def make_learner(algorithm="cdqn", seed=0, network=None, **settings):
-    if network is None:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = MLP(4, 2, (16, 16))
-    settings = {"compile": "off", "learning_rate": 1e-3} | settings
-    return Learner({"q": Network(network)}, Config(algorithm=algorithm, **settings))
-
-
-def train(learner, updates, seed=0, **batch):
-    rng = np.random.default_rng(seed)
-    return [learner.update(random_batch(rng, **batch)) for _ in range(updates)]
-
-
-def tensors(batch):
-    return TensorBatch(*(torch.from_numpy(array) for array in batch[:6]))
 
 
 def test_three_algorithms_start_from_the_same_parameters():
@@ -116,32 +97,6 @@ def test_over_n_steps_the_next_value_is_discounted_n_times(algorithm):
     once = make_learner(algorithm, gamma=0.9)
     torch.testing.assert_close(three.assess(batch).loss, cubed.assess(batch).loss)
     assert not torch.allclose(three.assess(batch).loss, once.assess(batch).loss)
-
-
-def test_rg_never_copies():
-    learner = make_learner("rg")
-    start = learner.target.clone()
-    train(learner, 450, size=4)
-    assert torch.equal(learner.target, start)
-    assert not torch.equal(learner.theta, start)
-
-
-def test_share_of_the_dqn_branch_is_reported_by_cdqn_alone_and_between_0_and_1():
-    for algorithm in ("dqn", "rg"):
-        assert set(train(make_learner(algorithm), 1)[0].statistics) == {"loss", "q_mean", "gradient_norm"}
-    shares = [result.statistics["dqn_share"] for result in train(make_learner("cdqn"), 30)]
-    assert shares[0] == 1.0  # θ̃ = θ: all samples tie
-    assert all(0 <= share <= 1 for share in shares)
-    assert any(0 < share < 1 for share in shares)
-
-
-def test_first_update_of_cdqn_is_that_of_dqn_because_all_samples_tie():
-    cdqn, dqn = make_learner("cdqn"), make_learner("dqn")
-    batch = random_batch(np.random.default_rng(0))
-    ours, theirs = cdqn.update(batch), dqn.update(batch)
-    assert ours.statistics["loss"] == pytest.approx(theirs.statistics["loss"], rel=1e-6)
-    assert ours.statistics["gradient_norm"] == pytest.approx(theirs.statistics["gradient_norm"], rel=1e-5)
-    torch.testing.assert_close(cdqn.theta, dqn.theta, rtol=1e-5, atol=1e-6)
 
 
 def literal_q(network, observation):
@@ -358,7 +313,7 @@ def test_compiler_that_is_there_but_fails_leaves_updates_working(tmp_path):
     """A fresh process with caches off: a kernel found in a cache would need no compiler."""
     script = """
         import numpy as np, torch
-        from test_learner import make_learner, random_batch
+        from helpers import make_learner, random_batch
         torch.set_num_threads(1)
         eager, broken = make_learner(), make_learner(compile="on")
         assert broken.choose_backend(10) == "compiled"
@@ -418,3 +373,29 @@ def test_q_values_are_in_units_of_q():
     observation = torch.ones(1, 4)
     expected = literal_inverse(network(observation).detach().double().numpy())
     np.testing.assert_allclose(learner.q_values(observation).detach().numpy(), expected, rtol=1e-4)
+
+
+def test_share_of_the_dqn_branch_is_reported_by_cdqn_alone_and_between_0_and_1():
+    for algorithm in ("dqn", "rg"):
+        assert set(train(make_learner(algorithm), 1)[0].statistics) == {"loss", "q_mean", "gradient_norm"}
+    shares = [result.statistics["dqn_share"] for result in train(make_learner("cdqn"), 30)]
+    assert shares[0] == 1.0  # θ̃ = θ: all samples tie
+    assert all(0 <= share <= 1 for share in shares)
+    assert any(0 < share < 1 for share in shares)
+
+
+def test_first_update_of_cdqn_is_that_of_dqn_because_all_samples_tie():
+    cdqn, dqn = make_learner("cdqn"), make_learner("dqn")
+    batch = random_batch(np.random.default_rng(0))
+    ours, theirs = cdqn.update(batch), dqn.update(batch)
+    assert ours.statistics["loss"] == pytest.approx(theirs.statistics["loss"], rel=1e-6)
+    assert ours.statistics["gradient_norm"] == pytest.approx(theirs.statistics["gradient_norm"], rel=1e-5)
+    torch.testing.assert_close(cdqn.theta, dqn.theta, rtol=1e-5, atol=1e-6)
+
+
+def test_rg_never_copies():
+    learner = make_learner("rg")
+    start = learner.target.clone()
+    train(learner, 450, size=4)
+    assert torch.equal(learner.target, start)
+    assert not torch.equal(learner.theta, start)

@@ -1,32 +1,16 @@
 """The trainer: when it updates, what it leaves alone, and that it learns."""
 
 import copy
-from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
-from gymnasium.wrappers import TransformReward
 
 import cdqn
-from cdqn.config import Config
-from cdqn.envs import describe
 from cdqn.errors import NonFiniteError
-from cdqn.training.events import Calibrated, Progress, Warned
-from cdqn.training.trainer import Trainer
-from helpers import ChoiceEnv, CountingEnv, WalkEnv, assert_same_state
-
-TINY = {
-    "steps": 400,
-    "hidden": (8,),
-    "batch_size": 8,
-    "warmup_steps": 40,
-    "memory_size": 200,
-    "log_period_steps": 50,
-    "update_period_steps": 4,
-    "compile": "off",
-}
+from cdqn.training.events import Progress, Warned
+from helpers import ChoiceEnv, CountingEnv, WalkEnv, assert_same_state, make_trainer, rows_without_clock, scaled
+from helpers import run_trainer as run
 
 
 def test_learning_rate_falls_linearly_over_the_budget_and_stays():
@@ -94,7 +78,7 @@ def test_run_with_held_actions_and_normalized_rewards_resumes_exactly(saved_at):
     assert state["exploration"]["left"].any()
     assert len(state["watch"]["earned"]["rewards"]) > 0
     assert resumed.load_state_dict(state) is None
-    rows = [without_clock(run(trainer, 400)) for trainer in (straight, resumed)]
+    rows = [rows_without_clock(run(trainer, 400)) for trainer in (straight, resumed)]
     assert rows[0] == rows[1]
     assert straight.calibrator.found.scale == 3
     assert_same_state(straight.state_dict(), resumed.state_dict())
@@ -113,50 +97,6 @@ def test_run_of_an_older_version_goes_on():
     assert torch.equal(trainer.learner.theta, resumed.learner.theta)
 
 
-def scaled(factor, env=partial(CountingEnv, lengths=(5, 8))):  # noqa: B008  a constant
-    """Makes environments whose rewards are so many times larger."""
-    return lambda: TransformReward(env(), lambda reward: factor * reward)
-
-
-def without_clock(events):
-    rows = (event.row() for event in events)
-    return [{name: value for name, value in row.items() if name != "steps_per_second"} for row in rows]
-
-
-def test_normalized_run_learns_the_same_whatever_the_unit_of_its_rewards():
-    one, other = (make_trainer(env=scaled(factor), normalize_rewards=True) for factor in (1.0, 1024.0))
-    rows = [[event for event in run(trainer, 400) if isinstance(event, Progress)] for trainer in (one, other)]
-    assert torch.equal(one.learner.theta, other.learner.theta)
-    assert one.calibrator.found.scale > 1  # the rewards are 1, 2, 3 …
-    for small, large in zip(*rows, strict=True):
-        assert large.loss == small.loss
-        assert (large.q_mean, large.q_bound) == (1024 * small.q_mean, 1024 * small.q_bound)
-        assert (large.earned_low, large.earned_high) == (1024 * small.earned_low, 1024 * small.earned_high)
-
-
-def test_run_that_is_not_normalized_learns_from_rewards_as_they_are():
-    thetas = []
-    for factor in (1.0, 1024.0):
-        trainer = make_trainer(env=scaled(factor))
-        run(trainer, 100)
-        thetas.append(trainer.learner.theta)
-    assert not torch.equal(*thetas)
-
-
-def test_q_of_a_normalized_run_is_told_in_units_of_the_rewards():
-    trainer = make_trainer(env=scaled(1024.0), normalize_rewards=True, gamma=0.5)
-    learned = []
-    real = trainer.learner.update
-    trainer.learner.update = lambda batch: (learned.append(real(batch)), learned[-1])[1]
-    events = run(trainer, 100)
-    (calibrated,) = (event for event in events if isinstance(event, Calibrated))
-    assert (calibrated.step, calibrated.found.gamma, calibrated.found.mean) == (40, 0.5, 0.0)
-    last = events[-1]
-    since = learned[-(100 - 52) // 4 :]
-    assert last.q_mean == pytest.approx(calibrated.found.scale * np.mean([r.statistics["q_mean"] for r in since]))
-    assert last.q_bound == 2 * 8 * 1024
-
-
 def test_rows_tell_what_the_finished_episodes_earned():
     """Episodes of 5 steps are cut off, those of 8 terminate; at γ = 0 a return is its first reward."""
     last = run(make_trainer(env=scaled(2.0), gamma=0.0), 100)[-1]
@@ -168,15 +108,6 @@ def test_hasty_run_is_warned_of_at_its_first_row():
     warnings = [event for event in events if isinstance(event, Warned)]
     assert warnings[0].step == 52
     assert sum("is very short for learning_rate 0.01" in warning.message for warning in warnings) == 1
-
-
-def make_trainer(num_envs=4, env=WalkEnv, **settings):
-    vector_env = SyncVectorEnv([env] * num_envs, autoreset_mode=AutoresetMode.DISABLED)
-    return Trainer(vector_env, describe(vector_env), Config(**(TINY | settings)))
-
-
-def run(trainer, until):
-    return list(trainer.run(until))
 
 
 @pytest.mark.parametrize(("num_envs", "period"), [(4, 4), (1, 4), (3, 4), (8, 4), (4, 1), (4, 16)])
@@ -204,14 +135,6 @@ def test_warmup_is_uniformly_random_and_then_greedy_with_epsilon_0():
     assert 0.4 < warm.mean() < 0.6
     assert not np.array_equal(warm, np.concatenate(greedy[:75]))
     assert np.array_equal(np.concatenate(actions[75:]), np.concatenate(greedy[75:]))
-
-
-def test_acting_uses_the_weights_of_the_moment():
-    trainer = make_trainer()
-    run(trainer, 200)
-    observation = trainer.collector.observation
-    expected = trainer.learner.networks["q"](torch.from_numpy(observation)).argmax(1).numpy()
-    assert np.array_equal(trainer.actor.greedy(observation), expected)
 
 
 def test_priorities_are_set_from_the_updates_errors():
@@ -295,16 +218,6 @@ def test_global_random_states_do_not_touch_learning():
             run(trainer, 200)
         thetas.append(trainer.learner.theta)
     assert torch.equal(*thetas)
-
-
-def test_seed_reaches_weights_actions_replay_and_environments():
-    one, other = make_trainer(seed=0), make_trainer(seed=1)
-    assert not torch.equal(one.learner.theta, other.learner.theta)
-    assert not np.array_equal(one.collector.observation, other.collector.observation)
-    states = [trainer.state_dict() for trainer in (one, other)]
-    assert states[0]["rng"] != states[1]["rng"]
-    assert states[0]["replay"]["rng"] != states[1]["replay"]["rng"]
-    assert states[0]["rng"] != states[0]["replay"]["rng"]
 
 
 def test_three_algorithms_see_the_same_random_warmup_from_the_same_weights():
