@@ -233,7 +233,7 @@ def test_checkpoint_of_another_environment_is_refused(tmp_path, other):
 @pytest.mark.parametrize(("saved", "given"), [(4, 3), (3, 4), (1, 2), (2, 1)])
 def test_checkpoint_with_another_number_of_environments_is_refused_in_plain_words(tmp_path, saved, given):
     agent_of(env=walking(saved)).learn(100).save(tmp_path / "run")
-    with pytest.raises(CheckpointError):
+    with pytest.raises(CheckpointError, match=f"of {saved} environments, and there are {given}"):
         cdqn.load(tmp_path / "run", env=walking(given))
 
 

@@ -18,16 +18,19 @@ from cdqn.errors import ConfigError
 from cdqn.presets import PRESETS
 
 FIELDS = {field.name: field for field in dataclasses.fields(Config)}
+# Without subnormal floats: runs of other tests in this process may have switched them off, for speed.
 ODD = st.one_of(
     st.none(),
     st.booleans(),
     st.integers(),
-    st.floats(),
+    st.floats(allow_subnormal=False),
     st.text(max_size=8),
     st.lists(st.integers(-3, 300), max_size=4),
-    st.sampled_from([0, 1, -1, 2**63, 10**400, math.inf, -math.inf, math.nan, 1e-320, "", "auto", b"x", (), {}, {1}]),
+    st.sampled_from([0, 1, -1, 2**63, 10**400, math.inf, -math.inf, math.nan, "", "auto", b"x", (), {}, {1}]),
 )
-NEAR = st.one_of(st.integers(0, 200), st.floats(0, 2), st.sampled_from([32, 100, 1000, 0.5, 0.99, 1.0]))
+NEAR = st.one_of(
+    st.integers(0, 200), st.floats(0, 2, allow_subnormal=False), st.sampled_from([32, 100, 1000, 0.5, 0.99, 1.0])
+)
 WORDS = st.sampled_from(
     [
         "huber",
@@ -96,7 +99,7 @@ def _require_sound(config: Config) -> None:
 
 
 FLAG_VALUES = st.one_of(
-    st.integers(-2, 300).map(str), st.floats().map(str), st.text(max_size=6), WORDS,
+    st.integers(-2, 300).map(str), st.floats(allow_subnormal=False).map(str), st.text(max_size=6), WORDS,
     st.sampled_from(["--", "-1", "1e999", "nan", "module:Name", "..", "/", "\x1b[2J", "[red]", "None", "9" * 30]),
 )  # fmt: skip
 FLAGS = st.sampled_from(

@@ -21,7 +21,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from cdqn.envs import EnvSpec
-from cdqn.errors import NonFiniteError
+from cdqn.errors import CheckpointError, NonFiniteError
 from cdqn.replay import Transitions
 from cdqn.training.environment_call import EnvironmentCall
 from cdqn.training.events import Episode
@@ -157,6 +157,7 @@ class Collector:
 
     def load_state_dict(self, state: dict[str, Any]) -> str | None:
         """Take over the bookkeeping and bring the environment back; if it cannot be brought back, say why."""
+        self.require_as_many(state)
         self.steps = int(state["steps"])
         self._episode_index[:] = state["episode_index"]
         if state["resumption"] != self.resumption:
@@ -177,6 +178,14 @@ class Collector:
         self._length[:] = state["length"]
         self._first[:] = state["first"]
         return None
+
+    def require_as_many(self, state: dict[str, Any]) -> None:
+        """Refuse a state of another number of environments."""
+        saved, given = len(state["episode_index"]), self.env.num_envs
+        if saved != given:
+            raise CheckpointError(
+                f"the checkpoint is of {saved} environments, and there are {given}: give as many as before"
+            )
 
     def _begin(self) -> NDArray[Any]:
         """The first observations of fresh episodes in all environments."""

@@ -142,6 +142,7 @@ class Trainer:
 
     def load_state_dict(self, state: dict[str, Any]) -> str | None:
         """Take over a saved state; returns why open episodes were given up, if they were."""
+        self.collector.require_as_many(state["collector"])
         self.budget_steps = state["budget_steps"]
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
