@@ -1,4 +1,4 @@
-"""Tasks of an experiment in processes of their own: what ends one ends them all, and says which it was."""
+"""Runs of an experiment in processes: one that dies is named."""
 
 import os
 import signal

@@ -1,9 +1,42 @@
 """Tasks in processes of their own."""
 
+import os
+import signal
+
 import pytest
 
 from cdqn.errors import ConfigError
 from cdqn.runs.workers import describe_error, perform_all
+
+
+def begun(task, say, stop):
+    raise AssertionError("there was nothing to do")
+
+
+def echo(task, say, stop):
+    """Says what it is given, then returns it, raises an error, or dies."""
+    say(f"about {task}")
+    if task == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if task == "fail":
+        raise ConfigError("it cannot be done")
+    return task
+
+
+def test_events_tell_what_each_task_said_and_how_it_ended():
+    """One process at a time: a task that failed leaves its worker to the next, one that died is begun again."""
+    events = list(perform_all({"a": "fail", "b": "die", "c": "done"}, echo, jobs=1, attempts=2))
+    killed = "its process was killed by signal 9 (SIGKILL): probably the machine was out of memory"
+    assert events == [
+        ("a", "said", "about fail"),
+        ("a", "failed", "it cannot be done"),
+        ("b", "said", "about die"),
+        ("b", "died", killed),
+        ("b", "said", "about die"),
+        ("b", "died", killed),
+        ("c", "said", "about done"),
+        ("c", "returned", "done"),
+    ]
 
 
 def test_error_of_ours_is_its_text_and_that_of_others_has_its_type_and_place():
@@ -18,8 +51,8 @@ def test_error_of_ours_is_its_text_and_that_of_others_has_its_type_and_place():
 
 def test_without_a_process_there_is_no_work():
     with pytest.raises(ConfigError, match="jobs is 0"):
-        next(perform_all({"a": 1}, print, jobs=0))
+        next(perform_all({"a": 1}, begun, jobs=0))
 
 
 def test_nothing_is_begun_without_tasks():
-    assert list(perform_all({}, print, jobs=2)) == []
+    assert list(perform_all({}, begun, jobs=2)) == []
