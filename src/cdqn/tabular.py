@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+LABELS = {"q_table": "Q-table", "rg": "RG", "cdqn": "C-DQN"}
+"""The algorithms of tables as people read them."""
 Q_TABLE, RG, RG_SPLIT = 0, 1, 2
 """Rules of `learn_pairs` and `learn_online`: Eq. 3; Eq. 8; Eq. 8 with the equal-action rule of App. F."""
 

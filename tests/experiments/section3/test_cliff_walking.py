@@ -14,15 +14,15 @@ from cdqn.experiments.section3.runs import DISTANCE, MIN_Q, MSBE, RETURN
         (
             fig1,
             "fig1",
-            {(a, f"width {w}", q) for a in ("Q-table", "RG", "C-DQN") for w in (10, 20) for q in (MSBE, DISTANCE)},
+            {(a, f"width {w}", q) for a in ("q_table", "rg", "cdqn") for w in (10, 20) for q in (MSBE, DISTANCE)},
         ),
-        (fig2, "fig2", {(a, f"gamma {g}", MSBE) for a in ("Q-table", "RG") for g in ("0.9", "0.95", "1")}),
+        (fig2, "fig2", {(a, f"gamma {g}", MSBE) for a in ("q_table", "rg") for g in ("0.9", "0.95", "1")}),
         (
             fig3,
             "fig3",
             {
                 (a, f"epsilon {e}", q)
-                for a, e in (("Q-table", "0"), ("RG", "0"), ("RG", "0.01"), ("RG", "0.1"))
+                for a, e in (("q_table", "0"), ("rg", "0"), ("rg", "0.01"), ("rg", "0.1"))
                 for q in (RETURN, MIN_Q)
             },
         ),

@@ -19,15 +19,15 @@ def curves(name: str, keys) -> Reproduction:
     return Reproduction(name, "made up", rows, [])
 
 
-FIG1 = curves("fig1", [(a, f"width {w}", q) for a in ("Q-table", "RG") for w in (10, 20) for q in ("msbe", "distance")])
+FIG1 = curves("fig1", [(a, f"width {w}", q) for a in ("q_table", "rg") for w in (10, 20) for q in ("msbe", "distance")])
 
-FIG2 = curves("fig2", [(a, f"gamma {g}", "msbe") for a in ("Q-table", "RG") for g in ("0.9", "0.99", "1")])
+FIG2 = curves("fig2", [(a, f"gamma {g}", "msbe") for a in ("q_table", "rg") for g in ("0.9", "0.99", "1")])
 
 FIG3 = curves(
     "fig3",
     [
         (a, f"epsilon {e}", q)
-        for a, e in (("Q-table", "0"), ("RG", "0"), ("RG", "0.1"))
+        for a, e in (("q_table", "0"), ("rg", "0"), ("rg", "0.1"))
         for q in ("greedy_return", "min_q")
     ],
 )
@@ -81,7 +81,7 @@ def test_fig2_leaves_out_the_authors_where_we_have_no_curve(drawn):
 
 
 def test_fig2_reads_the_learning_time_off_the_curve(drawn):
-    rows = [Point("RG", "gamma 0.9", step, "msbe", 2.0 if step < 1000 else 0.5, 0.0) for step in STEPS]
+    rows = [Point("rg", "gamma 0.9", step, "msbe", 2.0 if step < 1000 else 0.5, 0.0) for step in STEPS]
     module.draw_fig2(Reproduction("fig2", "", rows, []), "any.png")
     line = next(line for line in drawn[0].axes[1].get_lines() if line.get_label() == "RG")
     assert line.get_xydata().round(6).tolist() == [[10.0, 1000.0]]

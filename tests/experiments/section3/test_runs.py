@@ -6,6 +6,7 @@ import pytest
 from cdqn.experiments.section3 import runs as module
 from cdqn.experiments.section3.runs import DISTANCE, MIN_Q, MSBE, RETURN, Curves, OnlineTask, PairTask
 from cdqn.report.authors import authors_curves
+from cdqn.tabular import LABELS
 
 
 def run(task, runs: int = 4) -> Curves:
@@ -19,57 +20,57 @@ def time(curves: Curves, quantity: str = MSBE) -> float:
 @pytest.fixture(scope="module")
 def small() -> dict[str, Curves]:
     """Width 10, γ = 0.9, as many runs as the paper's."""
-    budgets = {"Q-table": 10_000, "RG": 400_000, "C-DQN": 40_000}
+    budgets = {"q_table": 10_000, "rg": 400_000, "cdqn": 40_000}
     return {name: run(PairTask(name, 10, 0.9, updates), runs=10) for name, updates in budgets.items()}
 
 
-@pytest.mark.parametrize("algorithm", ["Q-table", "RG"])
+@pytest.mark.parametrize("algorithm", ["q_table", "rg"])
 @pytest.mark.parametrize(("quantity", "series"), [(MSBE, "MSBE"), (DISTANCE, "dist2")])
 def test_learning_times_are_the_authors(small, algorithm, quantity, series):
-    x, y = authors_curves("fig1_cliff_walking")["gamma0.9_width10_curves", f"{series}_{algorithm}"]
+    x, y = authors_curves("fig1_cliff_walking")["gamma0.9_width10_curves", f"{series}_{LABELS[algorithm]}"]
     authors = module.first_below(x, y[None])[0]
     assert time(small[algorithm], quantity) == pytest.approx(authors, rel=0.2)
 
 
 def test_rg_is_farther_from_the_optimum_at_the_same_msbe(small):
-    at = {name: int(np.argmax(small[name].step_R == time(small[name]))) for name in ("Q-table", "RG")}
+    at = {name: int(np.argmax(small[name].step_R == time(small[name]))) for name in ("q_table", "rg")}
     distance = {name: small[name].values[DISTANCE].mean(0)[at[name]] for name in at}
-    assert distance["RG"] > 3 * distance["Q-table"]
+    assert distance["rg"] > 3 * distance["q_table"]
 
 
 def test_cdqn_learns_far_faster_than_rg(small):
-    assert time(small["Q-table"]) < time(small["C-DQN"]) < 0.1 * time(small["RG"])
+    assert time(small["q_table"]) < time(small["cdqn"]) < 0.1 * time(small["rg"])
 
 
 def test_a_doubled_system_takes_q_table_learning_four_times_as_long(small):
-    doubled = run(PairTask("Q-table", 20, 0.95, 30_000))
-    assert time(doubled) / time(small["Q-table"]) == pytest.approx(4, rel=0.35)
+    doubled = run(PairTask("q_table", 20, 0.95, 30_000))
+    assert time(doubled) / time(small["q_table"]) == pytest.approx(4, rel=0.35)
 
 
 def test_q_table_learning_does_not_mind_the_discount(small):
-    undiscounted = run(PairTask("Q-table", 10, 1.0, 10_000), runs=10)
-    assert time(undiscounted) == pytest.approx(time(small["Q-table"]), rel=0.35)
+    undiscounted = run(PairTask("q_table", 10, 1.0, 10_000), runs=10)
+    assert time(undiscounted) == pytest.approx(time(small["q_table"]), rel=0.35)
 
 
 def test_rg_takes_longer_as_the_discount_nears_1_and_does_not_learn_at_1(small):
-    longer = run(PairTask("RG", 10, 0.95, 1_500_000), runs=3)
-    assert 1.5 < time(longer) / time(small["RG"]) < 4
-    never = run(PairTask("RG", 10, 1.0, 1_000_000), runs=2)
+    longer = run(PairTask("rg", 10, 0.95, 1_500_000), runs=3)
+    assert 1.5 < time(longer) / time(small["rg"]) < 4
+    never = run(PairTask("rg", 10, 1.0, 1_000_000), runs=2)
     assert never.values[MSBE][:, -1].min() > 5
 
 
 def test_online_rg_needs_exploration_and_q_table_learning_does_not():
     ends = {
         (name, epsilon): run(OnlineTask(name, epsilon, 10_000), runs=40)
-        for name, epsilon in (("Q-table", 0.0), ("RG", 0.0), ("RG", 0.1))
+        for name, epsilon in (("q_table", 0.0), ("rg", 0.0), ("rg", 0.1))
     }
-    assert ends["Q-table", 0.0].at_end(RETURN) == (14, 0)
-    assert ends["RG", 0.1].at_end(RETURN) == (14, 0)
-    stuck, stderr = ends["RG", 0.0].at_end(RETURN)
+    assert ends["q_table", 0.0].at_end(RETURN) == (14, 0)
+    assert ends["rg", 0.1].at_end(RETURN) == (14, 0)
+    stuck, stderr = ends["rg", 0.0].at_end(RETURN)
     assert stuck == pytest.approx(5.85, abs=4 * stderr)
     assert stderr < 1
-    assert ends["RG", 0.1].at_end(MIN_Q)[0] == pytest.approx(-1, abs=0.01)
-    assert ends["RG", 0.0].at_end(MIN_Q)[0] == pytest.approx(-1.69, abs=0.2)
+    assert ends["rg", 0.1].at_end(MIN_Q)[0] == pytest.approx(-1, abs=0.01)
+    assert ends["rg", 0.0].at_end(MIN_Q)[0] == pytest.approx(-1.69, abs=0.2)
 
 
 def test_records_are_where_the_authors_made_them():
@@ -98,7 +99,7 @@ def test_a_level_that_is_not_reached_has_no_time():
 
 
 def test_runs_do_not_depend_on_the_number_of_threads_nor_on_their_number():
-    tasks = [PairTask("RG", 10, 0.9, 2_000), OnlineTask("RG", 0.1, 2_000)]
+    tasks = [PairTask("rg", 10, 0.9, 2_000), OnlineTask("rg", 0.1, 2_000)]
     told: list[tuple[int, int]] = []
     alone = module.run_all(tasks, 2, (0, 1), jobs=1, on_progress=lambda *progress: told.append(progress))
     threads = module.run_all(tasks, 3, (0, 1), jobs=3)
@@ -111,7 +112,7 @@ def test_runs_do_not_depend_on_the_number_of_threads_nor_on_their_number():
 
 
 def test_what_is_learned_online_does_not_depend_on_how_often_it_is_looked_at(monkeypatch):
-    task = OnlineTask("RG", 0.1, 1_000)
+    task = OnlineTask("rg", 0.1, 1_000)
     often = module.run_online(task, np.random.default_rng(0))[MIN_Q][-1]
     monkeypatch.setattr(module, "record_steps", lambda updates: np.array([updates]))
     assert module.run_online(task, np.random.default_rng(0))[MIN_Q][-1] == often

@@ -17,6 +17,7 @@ from cdqn.experiments.section3.runs import (
 )
 from cdqn.report.authors import authors_curves
 from cdqn.report.reproduction import Claim
+from cdqn.tabular import LABELS
 
 SMALL, DOUBLED = (10, 0.9), (20, 0.95)
 """Width and γ of the two systems of figure 1."""
@@ -44,34 +45,34 @@ def fig1_claims(curves: dict[tuple[str, int], Curves], seed: int) -> list[Claim]
     (small, _), (doubled, _) = SMALL, DOUBLED
     runs = min(len(curve.values[MSBE]) for curve in curves.values())
     claims = []
-    for algorithm in ("Q-table", "RG"):
-        for quantity, series in ((MSBE, f"MSBE_{algorithm}"), (DISTANCE, f"dist2_{algorithm}")):
-            text = f"{algorithm}, width {small}: steps to {_NAMES[quantity]} < 1"
+    for algorithm in ("q_table", "rg"):
+        for quantity, series in ((MSBE, f"MSBE_{LABELS[algorithm]}"), (DISTANCE, f"dist2_{LABELS[algorithm]}")):
+            text = f"{LABELS[algorithm]}, width {small}: steps to {_NAMES[quantity]} < 1"
             authors = _authors_time("fig1_cliff_walking", "gamma0.9_width10_curves", series)
             claims.append(_beside_authors(text, authors, times[algorithm, small, quantity], runs >= PAPER_RUNS))
-    for algorithm in ("Q-table", "RG"):
+    for algorithm in ("q_table", "rg"):
         for quantity in (MSBE, DISTANCE):
-            text = f"{algorithm}, width {doubled}: steps to {_NAMES[quantity]} < 1"
+            text = f"{LABELS[algorithm]}, width {doubled}: steps to {_NAMES[quantity]} < 1"
             claims.append(Claim(text, "no data of the authors", _time(times[algorithm, doubled, quantity]), None))
-    for algorithm, predicted in (("Q-table", 4), ("RG", 8)):
+    for algorithm, predicted in (("q_table", 4), ("rg", 8)):
         for quantity in (MSBE, DISTANCE):
             long, short = times[algorithm, doubled, quantity], times[algorithm, small, quantity]
             growth = long.step / short.step
             found = _plus_minus(growth, (long.resampled_B / short.resampled_B).std(ddof=1))
-            text = f"{algorithm}: time to {_NAMES[quantity]} < 1 on the doubled system"
+            text = f"{LABELS[algorithm]}: time to {_NAMES[quantity]} < 1 on the doubled system"
             near = bool(predicted / WITHIN_FACTOR <= growth <= predicted * WITHIN_FACTOR)
             claims.append(Claim(text, f"{predicted} times, approximately", f"{found} times", near))
     for width in (small, doubled):
-        slower = times["RG", width, MSBE].step / times["Q-table", width, MSBE].step
+        slower = times["rg", width, MSBE].step / times["q_table", width, MSBE].step
         text = f"width {width}: RG learns significantly more slowly"
         claims.append(Claim(text, "slower", f"{slower:.1f} times the steps to MSBE < 1", bool(slower > 1)))
-        rg, table = (_distance_at(curves[name, width], times[name, width, MSBE]) for name in ("RG", "Q-table"))
+        rg, table = (_distance_at(curves[name, width], times[name, width, MSBE]) for name in ("rg", "q_table"))
         text = f"width {width}: at the same MSBE, RG is farther from Q*"
         found = f"|Q−Q*|² = {rg:.3g} against {table:.3g} as the MSBE falls below 1"
         claims.append(Claim(text, "farther", found, bool(rg > table)))
     for width in (small, doubled):
         text = f"C-DQN, width {width}: steps to MSBE < 1, target table copied every {TARGET_PERIOD} updates"
-        claims.append(Claim(text, "not in the paper", _time(times["C-DQN", width, MSBE]), None))
+        claims.append(Claim(text, "not in the paper", _time(times["cdqn", width, MSBE]), None))
     return claims
 
 
@@ -89,24 +90,24 @@ def fig2_claims(curves: dict[tuple[str, float], Curves], seed: int) -> list[Clai
     times = {key: learning_time(curve, MSBE, rng) for key, curve in curves.items()}
     claims = []
     for (algorithm, discount), time in times.items():
-        if (algorithm, discount) == ("RG", 1.0):
+        if (algorithm, discount) == ("rg", 1.0):
             continue
-        authors = _authors_time("fig2_gamma_dependence", "MSBE_vs_steps", f"{algorithm}_gamma{discount:g}")
-        text = f"{algorithm}, γ = {discount:g}: steps to MSBE < 1"
+        authors = _authors_time("fig2_gamma_dependence", "MSBE_vs_steps", f"{LABELS[algorithm]}_gamma{discount:g}")
+        text = f"{LABELS[algorithm]}, γ = {discount:g}: steps to MSBE < 1"
         # Not judged: at γ = 0.99 the standard error of RG's time is itself 15 %.
         claims.append(_beside_authors(text, authors, time, judged=False))
-    step_G = np.array([time.step for (algorithm, _), time in times.items() if algorithm == "Q-table"])
+    step_G = np.array([time.step for (algorithm, _), time in times.items() if algorithm == "q_table"])
     spread = step_G.max() / step_G.min() - 1
     text = "Q-table: roughly the same time for all γ"
     claims.append(Claim(text, "within 30 %", f"longest {spread:.0%} above shortest", bool(spread <= 0.3)))
-    discounts = [discount for algorithm, discount in curves if algorithm == "RG" and discount < 1]
+    discounts = [discount for algorithm, discount in curves if algorithm == "rg" and discount < 1]
     for low, high in ((0.9, 0.99), (0.99, 0.999)):
         inside = [discount for discount in discounts if low <= discount <= high]
         if len(inside) > 1:
-            found = _exponent(inside, [times["RG", discount] for discount in inside])
+            found = _exponent(inside, [times["rg", discount] for discount in inside])
             text = f"RG, γ from {inside[0]:g} to {inside[-1]:g}: time ∝ (1−γ)^−x"
             claims.append(Claim(text, "x roughly 1", f"x = {found}", None))
-    end = curves["RG", 1.0]
+    end = curves["rg", 1.0]
     mean, stderr = end.at_end(MSBE)
     _, authors_y = authors_curves("fig2_gamma_dependence")["MSBE_vs_steps", "RG_gamma1"]
     text = f"RG, γ = 1: not converged after {end.step_R[-1]:,} steps"
@@ -135,12 +136,12 @@ def fig3_claims(curves: dict[tuple[str, float], Curves]) -> list[Claim]:
     for quantity, panel, name, exact_to in panels:
         for (algorithm, epsilon), curve in curves.items():
             end = curve.step_R[-1]
-            authors = float(np.interp(end, *published[panel, f"{algorithm}_eps{epsilon:g}"]))
+            authors = float(np.interp(end, *published[panel, f"{LABELS[algorithm]}_eps{epsilon:g}"]))
             mean, stderr = curve.at_end(quantity)
             # The authors' mean of as many runs has an error as large: three standard errors of the difference.
             allowed = max(3 * np.sqrt(2) * stderr, exact_to)
             holds = bool(abs(mean - authors) <= allowed) if len(curve.values[quantity]) >= PAPER_TRIALS else None
-            text = f"{algorithm}, ε = {epsilon:g}: {name} after {end:,} steps"
+            text = f"{LABELS[algorithm]}, ε = {epsilon:g}: {name} after {end:,} steps"
             claims.append(Claim(text, f"{authors:.4g}, within {allowed:.2g}", _plus_minus(mean, stderr), holds))
     return claims
 

@@ -51,7 +51,7 @@ SIZES = {
 def fig1(request: Request) -> Reproduction:
     """RG is slower than Q-table learning, and the more so on the doubled system."""
     size = _size_of(request)
-    updates = {"Q-table": (10_000, 30_000), "RG": (400_000, 6_000_000), "C-DQN": (40_000, 100_000)}
+    updates = {"q_table": (10_000, 30_000), "rg": (400_000, 6_000_000), "cdqn": (40_000, 100_000)}
     tasks = [
         PairTask(algorithm, *system, n)
         for algorithm, budgets in updates.items()
@@ -67,9 +67,9 @@ def fig2(request: Request) -> Reproduction:
     """How the learning time depends on γ, at width 10."""
     size = _size_of(request)
     width, _ = SMALL
-    tasks = [PairTask("Q-table", width, discount, 10_000) for discount in (*size.discounts, 1.0)]
-    tasks += [PairTask("RG", width, discount, _RG_UPDATES[discount]) for discount in size.discounts]
-    tasks += [PairTask("RG", width, 1.0, size.unconverged_updates)]
+    tasks = [PairTask("q_table", width, discount, 10_000) for discount in (*size.discounts, 1.0)]
+    tasks += [PairTask("rg", width, discount, _RG_UPDATES[discount]) for discount in size.discounts]
+    tasks += [PairTask("rg", width, 1.0, size.unconverged_updates)]
     curves = run_all(tasks, size.runs, (request.seed, 2), request.processes, request.on_progress)
     data = _rows_of(tasks, curves, lambda task: f"gamma {task.discount:g}", (MSBE,))
     named = {(task.algorithm, task.discount): curve for task, curve in zip(tasks, curves, strict=True)}
@@ -79,7 +79,7 @@ def fig2(request: Request) -> Reproduction:
 def fig3(request: Request) -> Reproduction:
     """Online, RG learns only what exploration finds for it."""
     size = _size_of(request)
-    policies = (("Q-table", 0.0), ("RG", 0.0), ("RG", 0.01), ("RG", 0.1))
+    policies = (("q_table", 0.0), ("rg", 0.0), ("rg", 0.01), ("rg", 0.1))
     tasks = [OnlineTask(algorithm, epsilon, size.trial_steps) for algorithm, epsilon in policies]
     curves = run_all(tasks, size.trials, (request.seed, 3), request.processes, request.on_progress)
     data = _rows_of(tasks, curves, lambda task: f"epsilon {task.epsilon:g}", (RETURN, MIN_Q))

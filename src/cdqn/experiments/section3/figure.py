@@ -13,7 +13,7 @@ from cdqn.report.authors import authors_curves
 from cdqn.report.axes import GREY, INK, decorate_plainly, figure_of, save
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.reproduction import Reproduction, select
-from cdqn.tabular import EQUAL, FiniteMDP, optimal_q
+from cdqn.tabular import EQUAL, LABELS, FiniteMDP, optimal_q
 from cdqn.tasks.cliff_walking import DOWN, HEIGHT, LEFT, ONE_WAY_RIGHT, RIGHT, UP, cliff_walking, one_way_cliff_walking
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Arrows = dict[int, tuple[int, int]]
 
 _CLIFF, _GOAL = "#696969", "#ff8c00"
 # Q-table learning is DQN's rule on a table, and has its colour.
-_COLOURS = {"Q-table": ALGORITHMS["dqn"].colour, "RG": ALGORITHMS["rg"].colour, "C-DQN": ALGORITHMS["cdqn"].colour}
+_COLOURS = {"q_table": ALGORITHMS["dqn"].colour, "rg": ALGORITHMS["rg"].colour, "cdqn": ALGORITHMS["cdqn"].colour}
 _RINGS: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4.2, "mfc": "white", "mew": 0.9, "zorder": 3}
 _RINGS_PER_CURVE = 22
 _MOVES: Arrows = {UP: (0, 1), DOWN: (0, -1), RIGHT: (1, 0), LEFT: (-1, 0)}
@@ -38,17 +38,19 @@ def draw_fig1(reproduction: Reproduction, path: str | Path) -> None:
     _draw_cliff(figure.add_subplot(grid[:, 0]))
     for row, (width, discount, right) in enumerate(((10, 0.9, 5e5), (20, 0.95, 7e6))):
         curves, scatter = figure.add_subplot(grid[row, 1]), figure.add_subplot(grid[row, 2])
-        for algorithm in ("Q-table", "RG", "C-DQN"):
+        for algorithm in ("q_table", "rg", "cdqn"):
             step_T, msbe_T, _ = select(reproduction, algorithm, f"width {width}", "msbe")
             _, distance_T, _ = select(reproduction, algorithm, f"width {width}", "distance")
             colour = _COLOURS[algorithm]
-            if algorithm == "C-DQN":
+            if algorithm == "cdqn":
                 curves.plot(step_T, msbe_T, color=colour, linewidth=1.2, alpha=0.8)
                 continue
             curves.plot(step_T, msbe_T, color=colour, linewidth=1.8)
             curves.plot(step_T, distance_T, color=colour, linewidth=1.8, linestyle=(0, (4, 2)))
-            marker = {"Q-table": "+", "RG": "x"}[algorithm]
-            scatter.plot(msbe_T, distance_T, linestyle="", marker=marker, markersize=5, color=colour, label=algorithm)
+            marker = {"q_table": "+", "rg": "x"}[algorithm]
+            scatter.plot(
+                msbe_T, distance_T, linestyle="", marker=marker, markersize=5, color=colour, label=LABELS[algorithm]
+            )
             if width == 10:
                 _draw_authors_fig1(curves, scatter, algorithm)
         _set_log(curves, x=(10, right), y=(1e-1, 5e5))
@@ -62,11 +64,11 @@ def draw_fig1(reproduction: Reproduction, path: str | Path) -> None:
     _legend(
         figure,
         [
-            ("MSBE of Q-table", {"color": _COLOURS["Q-table"]}),
-            ("$|Q-Q^*|^2$ of Q-table", {"color": _COLOURS["Q-table"], "linestyle": (0, (4, 2))}),
-            ("MSBE of RG", {"color": _COLOURS["RG"]}),
-            ("$|Q-Q^*|^2$ of RG", {"color": _COLOURS["RG"], "linestyle": (0, (4, 2))}),
-            ("MSBE of C-DQN (not in the paper)", {"color": _COLOURS["C-DQN"], "linewidth": 1.2}),
+            ("MSBE of Q-table", {"color": _COLOURS["q_table"]}),
+            ("$|Q-Q^*|^2$ of Q-table", {"color": _COLOURS["q_table"], "linestyle": (0, (4, 2))}),
+            ("MSBE of RG", {"color": _COLOURS["rg"]}),
+            ("$|Q-Q^*|^2$ of RG", {"color": _COLOURS["rg"], "linestyle": (0, (4, 2))}),
+            ("MSBE of C-DQN (not in the paper)", {"color": _COLOURS["cdqn"], "linewidth": 1.2}),
             ("the authors' (width 10)", _RINGS | {"color": INK}),
         ],
     )
@@ -80,15 +82,15 @@ def draw_fig2(reproduction: Reproduction, path: str | Path) -> None:
     authors = authors_curves("fig2_gamma_dependence")
     entries: list[tuple[str, dict[str, Any]]] = []
     styles = {"0.9": "-", "0.99": (0, (5, 2)), "1": (0, (1, 1.2))}
-    for algorithm in ("Q-table", "RG"):
+    for algorithm in ("q_table", "rg"):
         for gamma, style in styles.items():
             step_T, msbe_T, _ = select(reproduction, algorithm, f"gamma {gamma}", "msbe")
             if not step_T.size:
                 continue
             look: dict[str, Any] = {"color": _COLOURS[algorithm], "linestyle": style}
             curves.plot(step_T, msbe_T, linewidth=1.8, **look)
-            _draw_rings(curves, *authors["MSBE_vs_steps", f"{algorithm}_gamma{gamma}"], _COLOURS[algorithm])
-            entries.append((rf"{algorithm}, $\gamma = {gamma}$", look))
+            _draw_rings(curves, *authors["MSBE_vs_steps", f"{LABELS[algorithm]}_gamma{gamma}"], _COLOURS[algorithm])
+            entries.append((rf"{LABELS[algorithm]}, $\gamma = {gamma}$", look))
     _set_log(curves, x=(30, 1e7), y=(1e-1, 3e5))
     curves.axhline(1, color=GREY, linewidth=0.8, linestyle=":")
     curves.set_xlabel("update steps")
@@ -106,7 +108,7 @@ def draw_fig3(reproduction: Reproduction, path: str | Path) -> None:
     upper = figure.add_subplot(grid[0, 1])
     lower = figure.add_subplot(grid[1, 1], sharex=upper)
     authors = authors_curves("fig3_one_way_cliff")
-    series = [("Q-table", "0", "-"), ("RG", "0", "-"), ("RG", "0.01", (0, (5, 2))), ("RG", "0.1", (0, (1, 1.2)))]
+    series = [("q_table", "0", "-"), ("rg", "0", "-"), ("rg", "0.01", (0, (5, 2))), ("rg", "0.1", (0, (1, 1.2)))]
     entries: list[tuple[str, dict[str, Any]]] = []
     for axes, quantity, panel in ((upper, "greedy_return", "total_reward"), (lower, "min_q", "min_Q")):
         for algorithm, epsilon, style in series:
@@ -114,9 +116,9 @@ def draw_fig3(reproduction: Reproduction, path: str | Path) -> None:
             look: dict[str, Any] = {"color": _COLOURS[algorithm], "linestyle": style}
             axes.fill_between(step_T, value_T - stderr_T, value_T + stderr_T, alpha=0.2, lw=0, color=look["color"])
             axes.plot(step_T, value_T, linewidth=1.8, **look)
-            _draw_rings(axes, *authors[panel, f"{algorithm}_eps{epsilon}"], _COLOURS[algorithm])
+            _draw_rings(axes, *authors[panel, f"{LABELS[algorithm]}_eps{epsilon}"], _COLOURS[algorithm])
             if axes is upper:
-                entries.append((rf"{algorithm}, $\epsilon = {epsilon}$", look))
+                entries.append((rf"{LABELS[algorithm]}, $\epsilon = {epsilon}$", look))
         decorate_plainly(axes)
         axes.set_xscale("log")
     upper.set_ylabel("return of the greedy policy")
@@ -173,9 +175,9 @@ def draw_conditioning(reproduction: Reproduction, path: str | Path) -> None:
 def _draw_authors_fig1(curves: Axes, scatter: Axes, algorithm: str) -> None:
     authors = authors_curves("fig1_cliff_walking")
     for quantity in ("MSBE", "dist2"):
-        x, y = authors["gamma0.9_width10_curves", f"{quantity}_{algorithm}"]
+        x, y = authors["gamma0.9_width10_curves", f"{quantity}_{LABELS[algorithm]}"]
         _draw_rings(curves, x, y, _COLOURS[algorithm])
-    x, y = authors["gamma0.9_width10_scatter", algorithm]
+    x, y = authors["gamma0.9_width10_scatter", LABELS[algorithm]]
     _draw_rings(scatter, x, y, INK)
 
 
@@ -189,7 +191,7 @@ def _draw_rings(axes: Axes, x: FloatArray, y: FloatArray, colour: str) -> None:
 
 def _draw_times(axes: Axes, reproduction: Reproduction) -> None:
     """Steps until the mean MSBE is below 1, from the data of the curves: exact to 5 %."""
-    for algorithm, slope_label in (("Q-table", None), ("RG", "slope 1")):
+    for algorithm, slope_label in (("q_table", None), ("rg", "slope 1")):
         points = []
         for setting in dict.fromkeys(row.setting for row in reproduction.rows if row.algorithm == algorithm):
             gamma = float(setting.split()[-1])
@@ -197,7 +199,7 @@ def _draw_times(axes: Axes, reproduction: Reproduction) -> None:
             if gamma < 1 and (msbe_T < 1).any():
                 points.append((1 / (1 - gamma), step_T[(msbe_T < 1).argmax()]))
         horizon, step = np.array(sorted(points)).reshape(-1, 2).T
-        axes.plot(horizon, step, "o-", color=_COLOURS[algorithm], linewidth=1.5, markersize=5, label=algorithm)
+        axes.plot(horizon, step, "o-", color=_COLOURS[algorithm], linewidth=1.5, markersize=5, label=LABELS[algorithm])
         if slope_label and len(points) > 1:
             axes.plot(horizon, step[-1] * horizon / horizon[-1], color=GREY, ls=(0, (4, 2)), lw=1.2, label=slope_label)
     _set_log(axes)

@@ -31,7 +31,7 @@ class PairTask(NamedTuple):
     """Cliff walking, updated at random pairs: a curve of figure 1 or 2."""
 
     algorithm: str
-    """"Q-table", "RG" or "C-DQN"."""
+    """q_table, rg or cdqn."""
     width: int
     discount: float
     updates: int
@@ -91,10 +91,10 @@ def run_pairs(task: PairTask, rng: np.random.Generator) -> dict[str, FloatArray]
     msbe, distance = [], []
     for begin, end in pairwise([0, *record_steps(task.updates)]):
         pair_T = pair_P[rng.integers(pair_P.size, size=end - begin)]
-        if task.algorithm == "C-DQN":
+        if task.algorithm == "cdqn":
             tabular.learn_pairs_cdqn(q_SA, target_SA, mdp, pair_T, *learning, TARGET_PERIOD, begin)
         else:
-            rule = {"Q-table": tabular.Q_TABLE, "RG": tabular.RG}[task.algorithm]
+            rule = {"q_table": tabular.Q_TABLE, "rg": tabular.RG}[task.algorithm]
             tabular.learn_pairs(q_SA, mdp, pair_T, *learning, rule)
         msbe.append(tabular.msbe_sum(q_SA, mdp, task.discount))
         distance.append(tabular.squared_distance(q_SA, best_SA, mdp.valid))
@@ -105,7 +105,7 @@ def run_online(task: OnlineTask, rng: np.random.Generator) -> dict[str, FloatArr
     """The return of the greedy policy and the least Q at each record of one run."""
     mdp = one_way_cliff_walking()
     q_SA, state = tabular.initial_q(mdp), mdp.start
-    rule = {"Q-table": tabular.Q_TABLE, "RG": tabular.RG_SPLIT}[task.algorithm]
+    rule = {"q_table": tabular.Q_TABLE, "rg": tabular.RG_SPLIT}[task.algorithm]
     acting, judging = rng.spawn(2)  # what is learned must not depend on how often it is looked at
     returns, least = [], []
     for begin, end in pairwise([0, *record_steps(task.updates)]):
