@@ -6,9 +6,14 @@ from hypothesis import HealthCheck, settings
 
 
 def examples(in_tests: int) -> settings:
-    """So many in `make test`; in `make fuzz` as many as were asked for. A failure prints how to repeat it."""
+    """So many in `make test`, always the same; in `make fuzz` as many as were asked for, from its seed.
+
+    A failure prints how to repeat it.
+    """
+    asked = int(os.environ.get("CDQN_FUZZ_EXAMPLES", "0"))
     return settings(
-        max_examples=int(os.environ.get("CDQN_FUZZ_EXAMPLES", "0")) or in_tests,
+        max_examples=asked or in_tests,
+        derandomize=not asked,
         deadline=None,
         print_blob=True,
         database=None,

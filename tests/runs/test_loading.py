@@ -12,6 +12,7 @@ from cdqn.cli.main import main
 from cdqn.config import Config
 from cdqn.envs import make_vec
 from cdqn.errors import CheckpointError
+from cdqn.report.runs import read_run
 
 SMALL = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 20, "compile": "off"}
 EVIL = """
@@ -117,3 +118,14 @@ def test_links_in_a_run_folder_are_refused_and_their_targets_not_touched(name, c
         assert "symbolic" in (out if command == "list" else err)
     after = sorted((path, path.read_bytes()) for path in [target, *target.rglob("*")] if path.is_file())
     assert before == after
+
+
+def test_metrics_that_are_a_folder_are_named(tmp_path):
+    """Found by the fuzzer: a folder in the place of the file was a traceback."""
+    cdqn.CDQN("CartPole-v1", steps=100, **SMALL).learn(60).save(tmp_path / "run")
+    (tmp_path / "run" / "metrics.jsonl").unlink()
+    (tmp_path / "run" / "metrics.jsonl").mkdir()
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl"):
+        cdqn.load(tmp_path / "run")
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl cannot be read"):
+        read_run(tmp_path / "run")

@@ -203,7 +203,10 @@ def _read_rows(path: Path) -> list[Row]:
     A process killed while writing leaves exactly that, and its other rows are good. Any other damage means
     that something else wrote to the file, and no figure made from it could be trusted.
     """
-    *lines, rest = path.read_bytes().split(b"\n")
+    try:
+        *lines, rest = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read ({error.strerror}): restore it, or delete it") from error
     rows = [_parse(line, path, number) for number, line in enumerate(lines, start=1) if line.strip()]
     if rest.strip():
         try:

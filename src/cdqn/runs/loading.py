@@ -25,7 +25,7 @@ def load(path: str | Path, env: EnvLike | None = None, allow_import: str | Itera
         try:
             rows = metrics.read_bytes()[: restored.metrics_bytes].decode()
             agent.history = [json.loads(row) for row in rows.splitlines()]
-        except (ValueError, RecursionError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointError(f"{metrics} is damaged ({error}): delete it to load the agent without it") from error
     return agent
 
