@@ -29,7 +29,7 @@ from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, save_checkpoint
 from cdqn.storage.files import VERSION, read_json, require_no_links, write_json, write_text, writing
-from cdqn.storage.named_code import code_names, import_allowed, import_named, is_code_name, name_of
+from cdqn.storage.named_code import import_allowed, import_pieces, name_of
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Event, Row, Warned
 from cdqn.training.seeding import EVALUATION, derived_seed
@@ -275,8 +275,7 @@ def _named_algorithm(algorithm: str | type[Algorithm]) -> str:
     """The name of an algorithm: a class becomes known by its own, and what is typed as module:Class is imported."""
     if not isinstance(algorithm, str):
         return algorithm.name if algorithm in algorithms.ALGORITHMS.values() else name_of(algorithm)
-    if is_code_name(algorithm):
-        import_named(algorithm)
+    import_pieces({"algorithm": algorithm})
     return algorithm
 
 
@@ -305,5 +304,5 @@ def read_run_config(run: Path, allow_import: str | Iterable[str] = ()) -> tuple[
         raise CheckpointError(f"{path} is not the configuration of a cdqn run") from error
     if not (env_id is None or isinstance(env_id, str)):
         raise CheckpointError(f"{path} is damaged: env_id is {env_id!r}, not the name of an environment")
-    import_allowed(run, code_names(settings), allow_import)
+    import_allowed(run, settings, allow_import)
     return env_id, Config.from_json(settings, str(path))

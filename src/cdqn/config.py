@@ -16,7 +16,7 @@ from cdqn.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.schedules import are_drops
-from cdqn.storage.named_code import PIECES, code_names, is_code_name, name_of
+from cdqn.storage.named_code import PIECES, is_code_name, name_of
 
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
 """What acts on the Atari environment itself."""
@@ -260,11 +260,6 @@ class Config:
     def algorithm_class(self) -> type[Algorithm]:
         """The algorithm itself."""
         return find_algorithm(self.algorithm)
-
-    @property
-    def own_code(self) -> list[str]:
-        """What the user's own code is named by, module:Name."""
-        return code_names(dataclasses.asdict(self))
 
     @property
     def preprocessing(self) -> dict[str, Any]:

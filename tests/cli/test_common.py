@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 from cdqn.cli import common
-from cdqn.errors import ConfigError
 
 
 def test_names_are_separated_by_commas_with_or_without_spaces():
@@ -15,12 +14,6 @@ def test_names_are_separated_by_commas_with_or_without_spaces():
 
 def test_default_folder_has_no_character_that_means_something_in_a_path():
     assert common.default_folder("mine:MinAtar/Breakout-v1-dqn") == Path("runs/mine-MinAtar-Breakout-v1-dqn")
-
-
-def test_pieces_that_are_named_as_code_are_imported_and_others_are_not():
-    common.import_pieces({"algorithm": "cdqn", "network": None, "replay": "uniform", "gamma": 0.9})
-    with pytest.raises(ConfigError, match="no_such_module"):
-        common.import_pieces({"network": "no_such_module:Net"})
 
 
 @pytest.mark.parametrize(("finished", "code"), [(True, 0), (False, common.INTERRUPTED)])

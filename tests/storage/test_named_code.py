@@ -6,7 +6,7 @@ import pytest
 
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.storage import named_code
-from cdqn.storage.named_code import import_allowed, import_named, is_code_name, name_of, named
+from cdqn.storage.named_code import import_allowed, import_named, import_pieces, is_code_name, name_of, named
 
 
 class Thing:
@@ -60,5 +60,11 @@ def test_unknown_name_is_not_imported(tmp_path, monkeypatch):
     with pytest.raises(ConfigError, match="has not been imported"):
         named("trap:Name")
     with pytest.raises(CheckpointError, match="--allow-import trap"):
-        import_allowed(tmp_path, ["trap:Name"], ["other"])
+        import_allowed(tmp_path, {"network": "trap:Name"}, ["other"])
     assert "trap" not in sys.modules
+
+
+def test_pieces_that_are_named_as_code_are_imported_and_others_are_not():
+    import_pieces({"algorithm": "cdqn", "network": None, "replay": "uniform", "gamma": 0.9})
+    with pytest.raises(ConfigError, match="no_such_module"):
+        import_pieces({"network": "no_such_module:Net"})

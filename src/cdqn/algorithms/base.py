@@ -9,6 +9,7 @@ One of your own is a class with a few attributes and one method, `assess`; see d
 and does the rest: gradients (eager or compiled), clipping, Adam, copies to the target networks, checkpoints.
 """
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
@@ -127,14 +128,11 @@ class Algorithm(ABC):
 
         Under the value transform |δ| and Q are brought back to units of Q.
         """
-        q_B, td_error_abs_B, value_B = (
-            losses.action_value(q_BA, batch.action),
-            terms.td_error_abs,
-            q_BA.detach().amax(1),
-        )
+        td_error_abs_B, value_B = terms.td_error_abs, q_BA.detach().amax(1)
         if self.config.value_transform:
-            errors = [losses.untransformed_td_error(q_B, target_B) for target_B in targets]
-            td_error_abs_B = errors[0] if len(errors) == 1 else errors[0].maximum(errors[1])
+            q_B = losses.action_value(q_BA, batch.action)
+            errors = (losses.untransformed_td_error(q_B, target_B) for target_B in targets)
+            td_error_abs_B = functools.reduce(Tensor.maximum, errors)
             value_B = unsquash(value_B)
         common = {"loss": losses.logged_loss(terms.td_error_abs, batch.weight), "q_mean": value_B.mean()}
         return Assessment(terms.loss, td_error_abs_B, common | statistics)

@@ -3,7 +3,7 @@
 What a command needs is imported where it runs: the others need not wait for it.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +13,6 @@ from tyro.conf import OmitArgPrefixes, UseAppendAction, arg
 
 from cdqn.config import Config
 from cdqn.report.terminal import say
-from cdqn.storage.named_code import code_names, import_named
 
 console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
@@ -23,12 +22,6 @@ AllowImport = UseAppendAction[tuple[str, ...]]
 INTERRUPTED = 130
 MOST_SEEDS = 1000
 """More are taken for a slip of the hand: each is a run of its own."""
-
-
-def import_pieces(settings: Mapping[str, Any]) -> None:
-    """Import what the user has typed as module:Name: an algorithm, a network, a replay memory or an exploration."""
-    for name in code_names(settings):
-        import_named(name)
 
 
 def names(text: str) -> list[str]:

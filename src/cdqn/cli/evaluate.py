@@ -32,7 +32,7 @@ class Evaluate:
     json: bool = False
     """Print one JSON object instead of a sentence."""
     allow_import: AllowImport = ()
-    """A module that the run's environment, module:Id, may import; can be given several times."""
+    """A module of code that the run names, module:Name, which may be imported; can be given several times."""
 
     def run(self) -> int:
         return self._policy() if self.protocol is None else self._protocol()
@@ -95,7 +95,7 @@ class Play:
     seed: int = 0
     """Seed of the episodes."""
     allow_import: AllowImport = ()
-    """A module that the run's environment, module:Id, may import; can be given several times."""
+    """A module of code that the run names, module:Name, which may be imported; can be given several times."""
 
     def run(self) -> int:
         from cdqn.cli.playback import play

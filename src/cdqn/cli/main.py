@@ -11,14 +11,14 @@ from typing import Any
 
 import tyro
 
-from cdqn.cli.common import INTERRUPTED, console, errors, import_pieces
+from cdqn.cli.common import INTERRUPTED, console, errors
 from cdqn.cli.evaluate import Evaluate, Play
 from cdqn.cli.reproduce import Demo, List, Reproduce
 from cdqn.cli.several import Compare, Suite
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
-from cdqn.storage.named_code import PIECES
+from cdqn.storage.named_code import PIECES, import_pieces
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,

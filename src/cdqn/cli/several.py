@@ -20,12 +20,12 @@ from cdqn.cli.common import (
     console,
     default_folder,
     errors,
-    import_pieces,
     names,
 )
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.report.terminal import say
+from cdqn.storage.named_code import import_pieces
 
 
 @dataclass

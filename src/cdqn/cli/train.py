@@ -58,7 +58,7 @@ class Resume:
     jobs: int | None = None
     """Processes for a comparison or a suite; default: one for each core."""
     allow_import: AllowImport = ()
-    """A module that the run's environment, module:Id, may import; can be given several times."""
+    """A module of code that the run names, module:Name, which may be imported; can be given several times."""
 
     def run(self) -> int:
         from cdqn.runs import suite

@@ -16,7 +16,7 @@ from cdqn.runs.folders import new_folder
 from cdqn.runs.loading import require_import_allowed
 from cdqn.runs.run_pool import PlannedRun
 from cdqn.storage.files import read_json, require_no_links, write_json, writing
-from cdqn.storage.named_code import code_names, import_allowed
+from cdqn.storage.named_code import import_allowed
 
 
 def create_comparison(folder: Path, env_id: str, configs: Sequence[Config], preset: str | None = None) -> None:
@@ -43,7 +43,7 @@ def planned_runs(folder: Path, allow_import: Iterable[str] = ()) -> dict[str, Pl
     try:
         env_id = content["env_id"]
         for settings in content["runs"].values():
-            import_allowed(folder, code_names(settings), allow_import)
+            import_allowed(folder, settings, allow_import)
         configs = {name: Config.from_json(values, str(path)) for name, values in content["runs"].items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise CheckpointError(f"{path} is damaged: {error!r}") from error

@@ -9,6 +9,7 @@ from cdqn.agent import Agent, read_run_config
 from cdqn.envs import EnvLike, module_of
 from cdqn.errors import CdqnError, CheckpointError
 from cdqn.storage.checkpoint import State, load_checkpoint
+from cdqn.storage.named_code import require_allowed
 
 
 def load(path: str | Path, env: EnvLike | None = None, allow_import: str | Iterable[str] = ()) -> Agent:
@@ -57,14 +58,10 @@ def new_agent_of(run: Path, env: EnvLike | None = None, allow_import: str | Iter
 
 
 def require_import_allowed(folder: Path, env_id: str, allow_import: str | Iterable[str]) -> None:
-    """A folder may come from anywhere: what it names is imported only if the user has named it too."""
-    module = module_of(env_id)
-    if module is not None and module not in ([allow_import] if isinstance(allow_import, str) else allow_import):
-        raise CheckpointError(
-            f"{folder} names the environment {env_id!r}, and making it runs the code of module {module!r}: if you "
-            f"trust it, add --allow-import {module}, in Python cdqn.load(path, allow_import={module!r}); "
-            "or pass the environment, cdqn.load(path, env=...)"
-        )
+    """An environment's id may name a module, which making it imports: only if the user has named it too."""
+    if (module := module_of(env_id)) is not None:
+        or_else = "; or pass the environment, cdqn.load(path, env=...)"
+        require_allowed(folder, module, f"names the environment {env_id!r}, and making it", allow_import, or_else)
 
 
 _MISFITS = (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError, AssertionError)

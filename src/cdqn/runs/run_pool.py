@@ -21,7 +21,7 @@ from cdqn.runs.runner import is_complete, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.runs.workers import perform_all
 from cdqn.storage.checkpoint import newest_step
-from cdqn.storage.named_code import import_named
+from cdqn.storage.named_code import import_pieces
 from cdqn.training.events import Evaluated, Event, Progress, Row, Warned
 
 OnRow = Callable[[str, Row], None]
@@ -81,8 +81,7 @@ def _train_or_resume(task: tuple[Path, PlannedRun], tell: Callable[[Row], None],
     run, (env_id, config) = task
     callbacks = [partial(_pass_on, tell)]
     tune_process()
-    for name in config.own_code:
-        import_named(name)  # whoever planned the run has named it
+    import_pieces(vars(config))  # whoever planned the run has named them
     if not (run / "config.json").exists():
         return train_run(Agent.from_config(env_id, config), run, callbacks, stop=stop).finished
     allowed = module_of(env_id) or ()  # whoever planned the run has named it

@@ -60,6 +60,12 @@ def import_named(name: str) -> Any:
     return thing
 
 
+def import_pieces(settings: Mapping[str, Any]) -> None:
+    """Import what the user has typed in settings: an algorithm, a network, a replay memory or an exploration."""
+    for name in code_names(settings):
+        import_named(name)
+
+
 def named(name: str) -> Any:
     """What the user has named or imported; never imports."""
     if name not in _objects:
@@ -71,16 +77,19 @@ def named(name: str) -> Any:
     return _objects[name]
 
 
-def import_allowed(folder: Path, names: Iterable[str], allow_import: str | Iterable[str]) -> None:
-    """Import what a folder names, as far as the user has allowed it; refuse the folder if it names more."""
+def import_allowed(folder: Path, settings: Mapping[str, Any], allow_import: str | Iterable[str]) -> None:
+    """Import what a folder's settings name, as far as the user has allowed it; refuse the folder if they name more."""
     allowed = [allow_import] if isinstance(allow_import, str) else list(allow_import)
-    for name in names:
-        if name in _objects:
-            continue
-        module = name.partition(":")[0]
-        if module not in allowed:
-            raise CheckpointError(
-                f"{folder} was trained with {name!r}, and that runs the code of module {module!r}: if you trust it, "
-                f"add --allow-import {module}, in Python cdqn.load(path, allow_import={module!r})"
-            )
-        import_named(name)
+    for name in code_names(settings):
+        if name not in _objects:
+            require_allowed(folder, name.partition(":")[0], f"was trained with {name!r}, and that", allowed)
+            import_named(name)
+
+
+def require_allowed(folder: Path, module: str, deed: str, allow_import: str | Iterable[str], or_else: str = "") -> None:
+    """A folder may come from anywhere: a module that it names is imported only if the user has named it too."""
+    if module not in ([allow_import] if isinstance(allow_import, str) else allow_import):
+        raise CheckpointError(
+            f"{folder} {deed} runs the code of module {module!r}: if you trust it, add --allow-import {module}, "
+            f"in Python cdqn.load(path, allow_import={module!r}){or_else}"
+        )

@@ -37,9 +37,8 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
     """The networks of the algorithm, with their first weights."""
 
     def build(outputs: int, dueling: bool | None = None) -> nn.Module:
-        shape = dataclasses.replace(spec, num_actions=outputs)
         if config.network is not None:
-            return _own_network(shape, config.network)
+            return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
         dueling = config.dueling if dueling is None else dueling
         return make_network(
             spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights

@@ -113,25 +113,30 @@ def _disarm(former: Any) -> None:
 
 _calls: "weakref.WeakSet[EnvironmentCall]" = weakref.WeakSet()
 _lock = threading.Lock()
+_watching = False
+"""Whether the thread is there: the set alone may be empty for a moment while it still looks."""
 
 
 def _watch(call: EnvironmentCall) -> None:
     """Look after this call too, from the one thread of the process that does so."""
+    global _watching
     with _lock:
-        first = not _calls
         _calls.add(call)
-        if first:
+        if not _watching:
+            _watching = True
             threading.Thread(target=_look_after, name="cdqn-patience", daemon=True).start()
 
 
 def _look_after() -> None:
     """Until no call is left."""
+    global _watching
     told: dict[int, float] = {}
     while True:
         time.sleep(LOOK_SECONDS)
         with _lock:
             calls = list(_calls)
             if not calls:
+                _watching = False
                 return
         for call in calls:
             since = call.since

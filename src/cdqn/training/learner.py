@@ -67,7 +67,10 @@ class Learner:
         self.target_networks = copy.deepcopy(self.networks).requires_grad_(False)
         point_(self.target_networks, self.target)
         self._factors = {name: network.learning_rate_factor for name, network in networks.items()}
-        self._with_target = [name for name, network in networks.items() if network.has_target]
+        self._online: Networks = dict(self.networks.items())
+        self._frozen: Networks = {
+            name: self.target_networks[name] for name, network in networks.items() if network.has_target
+        }
         self.first_moment = torch.zeros_like(self.theta)
         self.second_moment = torch.zeros_like(self.theta)
         self.learning_rate = config.learning_rate
@@ -116,11 +119,11 @@ class Learner:
 
     def q_values(self, observation: Tensor) -> Tensor:
         """Q of the online network, in units of Q."""
-        return self.algorithm.q_values(self._online(), observation)
+        return self.algorithm.q_values(self._online, observation)
 
     def assess(self, batch: TensorBatch) -> Assessment:
         """A batch under the present parameters."""
-        return self._assess(batch, self._online(), self._frozen())
+        return self._assess(batch, self._online, self._frozen)
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""
@@ -158,12 +161,6 @@ class Learner:
         self.updates = int(state["updates"])
         self._set_backend(state["backend"])
 
-    def _online(self) -> Networks:
-        return dict(self.networks.items())
-
-    def _frozen(self) -> Networks:
-        return {name: self.target_networks[name] for name in self._with_target}
-
     def _assess(self, batch: TensorBatch, online: Networks, target: Networks) -> Assessment:
         assert self.gamma is not None
         return self.algorithm.assess(batch, online, target, self.gamma**self.config.n_step)
@@ -181,7 +178,7 @@ class Learner:
         for parameter in self.networks.parameters():
             parameter.grad = None
         with self._training_mode() if self._changes_by_mode else nullcontext():
-            loss, (td_error_abs_B, stats) = self._objective(batch, self._online(), self._frozen())
+            loss, (td_error_abs_B, stats) = self._objective(batch, self._online, self._frozen)
         loss.backward()  # type: ignore[no-untyped-call]
         norm = clip_gradients_(self.networks.parameters(), self.config.gradient_clip_norm)
         for name, triples in self._with_moments.items():
@@ -231,7 +228,7 @@ class Learner:
             return self._objective(TensorBatch(*batch), self._functions(parameters), frozen)
 
         functions = self._functions(views(self.networks, target))
-        frozen = {name: functions[name] for name in self._with_target}
+        frozen = {name: functions[name] for name in self._frozen}
         gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(views(self.networks, theta))
         pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
         flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
