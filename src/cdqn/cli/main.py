@@ -6,6 +6,7 @@ an interrupted run is exit code 130.
 
 import errno
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,7 +60,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     """The console script."""
+    warnings.showwarning = _show_warning
     sys.exit(main())
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+    """One line, without the line of code, for whoever reads a terminal."""
+    say(errors, f"cdqn: {message}" if category is UserWarning else f"{category.__name__}: {message}", "yellow")
 
 
 def _parse(arguments: list[str]) -> Any:

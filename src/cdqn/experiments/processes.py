@@ -1,6 +1,7 @@
 """Independent tasks in processes of their own, with one progress for all of them."""
 
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Any, TypeVar
@@ -13,6 +14,8 @@ from cdqn.runs.workers import perform_all
 T = TypeVar("T")
 
 TELL_PERIOD_SECONDS = 0.2
+ATTEMPTS = 2
+"""A process may die of another one's hunger for memory; one that dies twice at the same task will do so again."""
 
 
 def run_tasks(
@@ -23,16 +26,22 @@ def run_tasks(
 ) -> list[T]:
     """The results of `tasks`, at most `jobs` at a time, each in a process with one thread.
 
-    A task is called with `on_progress`, to be told how much of its `size` is done. Ctrl-C, or an error in one task,
-    ends them all, and the error says which task it was; if this process is killed, they end as well.
+    A task is called with `on_progress`, to be told how much of its `size` is done. One whose process dies is begun again
+    once, with a warning. Ctrl-C, or an error in one task, ends them all, and the error says which task it was; if this
+    process is killed, they end as well.
     """
     done = dict.fromkeys(tasks, 0)
     results: dict[str, T] = {}
-    with closing(perform_all(tasks, _run, jobs)) as events:
+    died: set[str] = set()
+    with closing(perform_all(tasks, _run, jobs, attempts=ATTEMPTS)) as events:
         for name, kind, value in events:
-            if kind in ("failed", "died"):
+            if kind == "failed" or (kind == "died" and name in died):
                 raise CdqnError(f"{name} failed in its process: {value}")
-            if kind == "returned":
+            if kind == "died":
+                died.add(name)
+                warnings.warn(f"{name}: {value}; it is begun again", stacklevel=2)
+                value = 0
+            elif kind == "returned":
                 results[name] = value
             done[name] = size if kind == "returned" else value
             if on_progress:

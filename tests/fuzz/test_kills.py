@@ -1,0 +1,85 @@
+"""kill -9 at random moments of random runs: what is resumed ends bit for bit where a run that nobody killed ends."""
+
+import shutil
+
+import numpy as np
+import pytest
+from children import Death, run
+from fuzzing import kills, seed_of_round
+
+from run_files import assert_same_end
+
+SHORT = ["--hidden", "8", "--warmup-steps", "60", "--log-period-steps", "50", "--checkpoint-period-steps", "100"]
+SHORT += ["--evaluation-episodes", "1", "--candidate-period-steps", "100"]
+EAGER = ["--compile", "off"]
+CART = ["train", "CartPole-v1", "--steps", "400", "--memory-size", "150", *SHORT]
+FRAMES = ["train", "Breakout", "--preset", "paper-5.1", "--steps", "400", "--frame-size", "40", "36", "--channels"]
+FRAMES += ["4", "4", "4", "--memory-size", "150", "--time-limit-steps", "60", "--target-period-updates", "20", *SHORT]
+RUNS = {
+    "prioritized": [*CART, *EAGER],
+    "uniform, n 1, dqn": [*CART, *EAGER, "--replay", "uniform", "--n-step", "1", "--algorithm", "dqn"],
+    "n 7, rg, one environment": [*CART, *EAGER, "--algorithm", "rg", "--n-step", "7", "--num-envs", "1"],
+    "discard, random eviction": [*CART, *EAGER, "--eviction", "random", "--discard-fraction", "0.3"],
+    "calibrated": [*CART, *EAGER, "--horizon-multiplier", "15", "--n-step", "1", "--no-normalize-rewards"],
+    "value transform, exact copy": [*CART, *EAGER, "--value-transform", "--target-copy", "exact", "--dueling"],
+    "evaluated on the way": [*CART, *EAGER, "--evaluation-period-steps", "100", "--loss", "mse"],
+    "frames": [*FRAMES, *EAGER],
+    "frames, half lost": [
+        *FRAMES,
+        *EAGER,
+        "--eviction",
+        "random",
+        "--discard-fraction",
+        "0.5",
+        "--warmup-steps",
+        "120",
+    ],
+    "MinAtar": ["train", "MinAtar/Breakout-v1", "--steps", "300", "--memory-size", "150", *SHORT, *EAGER],
+    "compiled": [*CART, "--compile", "on"],
+}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """Runs that nobody killed, by name, with the number of calls they made."""
+    known = {}
+
+    def find(name):
+        if name not in known:
+            place = tmp_path_factory.mktemp("whole")
+            compiled = name == "compiled"
+            ended = run([*RUNS[name], "--out", "run"], place, count=not compiled)
+            assert ended.code == 0, ended.said
+            known[name] = place / "run", {"step": 450} if compiled else ended.counts
+        return known[name]
+
+    return find
+
+
+def begin_or_resume(name, place):
+    """What a user does who finds the folder as it is."""
+    return ["resume", "run"] if (place / "run" / "config.json").exists() else [*RUNS[name], "--out", "run"]
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_killed_runs_end_bit_for_bit_where_the_others_do(name, whole, tmp_path):
+    true_end, counts = whole(name)
+    for number in range(kills(in_tests=1 if name in ("frames, half lost", "compiled") else 2)):
+        seed = [seed_of_round(), number, *name.encode()]
+        random = np.random.default_rng(seed)
+        place = tmp_path / str(number)
+        place.mkdir()
+        deaths = []
+        for _ in range(int(random.integers(1, 4))):
+            kind = str(random.choice(list(counts)))
+            deaths.append(Death(kind, int(random.integers(1, counts[kind] + 1))))
+            ended = run(begin_or_resume(name, place), place, deaths[-1])
+            if ended.code != -9:  # a resumed run makes fewer calls: it may come to its end
+                break
+        ended = run(begin_or_resume(name, place), place)
+        assert ended.code == 0 or "is complete" in ended.said, (seed, deaths, ended.said)
+        try:
+            assert_same_end(place / "run", true_end)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: seed {seed}, killed at {deaths}") from error
+        shutil.rmtree(place)

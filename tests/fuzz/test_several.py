@@ -1,0 +1,192 @@
+"""Several runs at once: their parent killed, their workers killed, and two processes that want the same folder."""
+
+import csv
+import json
+import os
+import shutil
+import signal
+import time
+
+import numpy as np
+import psutil
+import pytest
+from children import SERVER, Death, finish, run, start
+from fuzzing import kills, seed_of_round
+
+from run_files import assert_same_end, newest_checkpoint
+
+SMALL = ["--hidden", "8", "--warmup-steps", "60", "--log-period-steps", "50", "--checkpoint-period-steps", "100"]
+SMALL += ["--evaluation-episodes", "1", "--memory-size", "150", "--compile", "off"]
+COMPARE = [
+    "compare",
+    "CartPole-v1",
+    "--algorithms",
+    "cdqn,dqn",
+    "--seeds",
+    "1",
+    "--steps",
+    "1500",
+    "--jobs",
+    "2",
+    *SMALL,
+]
+SUITE = ["suite", "--scale", "smoke", "--tasks", "CartPole,FrozenLake", "--algorithms", "cdqn", "--seeds", "1"]
+SUITE += ["--jobs", "2"]
+FIGURE = ["reproduce", "fig8", "--scale", "smoke", "--jobs", "2"]
+COMMANDS = {"compare": COMPARE, "suite": SUITE, "reproduce": FIGURE}
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """What each command leaves if nobody disturbs it, with the calls that its parent made and the time it took."""
+    known = {}
+
+    def find(name):
+        if name not in known:
+            place = tmp_path_factory.mktemp("whole")
+            begun = time.monotonic()
+            ended = run([*COMMANDS[name], "--out", "out"], place, count=True)
+            assert ended.code == 0, ended.said
+            known[name] = place / "out", ended.counts, time.monotonic() - begun
+        return known[name]
+
+    return find
+
+
+def require_the_same(out, true_out):
+    """The runs are the same to the last bit, and so is what was found out from them."""
+    for metrics in true_out.rglob("metrics.jsonl"):
+        assert_same_end(out / metrics.parent.relative_to(true_out), metrics.parent)
+    tables = sorted(path.relative_to(true_out) for path in true_out.glob("*.csv"))
+    assert tables, "the command leaves no table"
+    for table in tables:
+        mine, theirs = (without_speed((folder / table).read_text()) for folder in (out, true_out))
+        assert mine == theirs, table
+
+
+def without_speed(table):
+    """The rows of a table less the steps per second."""
+    rows = list(csv.reader(table.splitlines()))
+    kept = [column for column, name in enumerate(rows[0]) if name != "steps_per_second"]
+    return [[row[column] for column in kept] for row in rows if "steps_per_second" not in row or row is rows[0]]
+
+
+def run_until_free(arguments, place):
+    """Once more, as soon as the workers of a killed parent have left."""
+    while True:
+        ended = run(arguments, place)
+        if "another process" not in ended.said:
+            return ended
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize("name", ["compare", "suite"])
+def test_killed_parents_are_resumed_bit_for_bit(name, whole, tmp_path):
+    true_out, counts, _ = whole(name)
+    for number in range(kills(in_tests=1)):
+        random = np.random.default_rng([seed_of_round(), number, *name.encode()])
+        place = tmp_path / str(number)
+        place.mkdir()
+        kind = str(random.choice(list(counts)))
+        death = Death(kind, int(random.integers(1, counts[kind] + 1)))
+        run([*COMMANDS[name], "--out", "out"], place, death)
+        begun = (place / "out" / ("comparison.json" if name == "compare" else "suite.json")).exists()
+        ended = run_until_free(["resume", "out"] if begun else [*COMMANDS[name], "--out", "out"], place)
+        assert ended.code == 0, (death, ended.said)
+        require_the_same(place / "out", true_out)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_killed_workers_are_named_and_their_runs_completed(name, whole, tmp_path):
+    true_out, _, seconds = whole(name)
+    for number in range(kills(in_tests=1)):
+        random = np.random.default_rng([seed_of_round(), number, *name.encode(), 1])
+        place = tmp_path / str(number)
+        place.mkdir()
+        process = start([*COMMANDS[name], "--out", "out"], place)
+        workers = wait_for_workers(process)
+        time.sleep(random.uniform(0, 0.7 * seconds))
+        victim = workers[int(random.integers(len(workers)))]
+        at_work = psutil.pid_exists(victim)
+        if at_work:
+            os.kill(victim, signal.SIGKILL)
+        ended = finish(process, place)
+        assert ended.code == 0, ended.said
+        if "killed by signal 9" not in ended.said:  # it had nothing left to do
+            assert "signal" not in ended.said
+        require_the_same(place / "out", true_out)
+
+
+def wait_for_workers(process):
+    """The processes that it has started, as soon as there are two."""
+    parent = psutil.Process(process.pid)
+    while True:
+        children = [child.pid for child in parent.children() if any("spawn_main" in word for word in child.cmdline())]
+        if len(children) >= 2 or process.exitcode is not None:
+            return children
+        time.sleep(0.02)
+
+
+PAIRS = {
+    "two trainings": (("train", 0), ("train", 1)),
+    "two resumptions": (("resume", 0), ("resume", 0)),
+    "a training and a resumption": (("train", 1), ("resume", 0)),
+}
+
+
+@pytest.fixture(scope="module")
+def ends(tmp_path_factory):
+    """The ends of the runs with seeds 0 and 1, and a half of the former, as if it had been killed."""
+    place = tmp_path_factory.mktemp("ends")
+    for seed in (0, 1):
+        assert run(training(seed, str(seed)), place).code == 0
+    shutil.copytree(place / "0", place / "half")
+    shutil.rmtree(newest_checkpoint(place / "half"))
+    return place
+
+
+def training(seed, out):
+    return ["train", "CartPole-v1", "--seed", str(seed), "--steps", "200", "--out", out, *SMALL]
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_of_two_processes_on_one_folder_one_is_refused(pair, ends, tmp_path):
+    for number in range(kills(in_tests=2)):
+        place = tmp_path / str(number)
+        place.mkdir()
+        if pair != "two trainings":
+            shutil.copytree(ends / "half", place / "run")
+        barrier = SERVER.Barrier(2)
+        begun = [
+            start(["resume", "run"] if command == "resume" else training(seed, "run"), place, barrier=barrier)
+            for command, seed in PAIRS[pair]
+        ]
+        ended = [finish(process, place) for process in begun]
+        codes = sorted(end.code for end in ended)
+        assert codes == [0, 1], ended
+        refused = next(end.said for end in ended if end.code == 1)
+        assert refused.startswith("cdqn: "), refused
+        assert refused.strip().count("\n") == 0, refused
+        seed = json.loads((place / "run" / "config.json").read_text())["config"]["seed"]
+        assert_same_end(place / "run", ends / str(seed))
+
+
+@pytest.mark.parametrize("command", ["train", "resume"])
+def test_full_disk_is_said_and_nothing_is_lost(command, ends, tmp_path):
+    """No file may grow beyond so many bytes: the system refuses the write, as it does on a full disk."""
+    largest = max(path.stat().st_size for path in newest_checkpoint(ends / "0").iterdir())
+    for number in range(kills(in_tests=2)):
+        random = np.random.default_rng([seed_of_round(), number, *command.encode(), 2])
+        place = tmp_path / str(number)
+        place.mkdir()
+        if command == "resume":
+            shutil.copytree(ends / "half", place / "run")
+        begin = training(0, "run") if command == "train" else ["resume", "run"]
+        room = int(random.integers(1, largest + 1))
+        ended = run(begin, place, largest_file=room)
+        assert ended.code == 1, (room, ended.said)
+        assert "Traceback" not in ended.said, (room, ended.said)
+        begin = ["resume", "run"] if (place / "run" / "config.json").exists() else training(0, "run")
+        ended = run(begin, place)
+        assert ended.code == 0, (room, ended.said)
+        assert_same_end(place / "run", ends / "0")
