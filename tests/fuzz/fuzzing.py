@@ -1,23 +1,20 @@
-"""How long the fuzzers look: a moment in `make test`, as long as one likes in `make fuzz`.
+"""How long the fuzzers look: a moment in `make test`, always at the same; in `make fuzz` round after round.
 
-CDQN_FUZZ_EXAMPLES is how many examples Hypothesis makes for each test, CDQN_FUZZ_SEED the seed of the round, and
-CDQN_FUZZ_KILLS how often processes are killed, started in pairs or starved of disk in each test that does so.
+A round of `make fuzz` has a seed, CDQN_FUZZ_SEED: what is found in it is found again with that seed.
 """
 
 import os
 
 from hypothesis import HealthCheck, settings
 
+ROUND = os.environ.get("CDQN_FUZZ_SEED")
 
-def examples(in_tests: int) -> settings:
-    """So many in `make test`, always the same; in `make fuzz` as many as were asked for, from its seed.
 
-    A failure prints how to repeat it.
-    """
-    asked = int(os.environ.get("CDQN_FUZZ_EXAMPLES", "0"))
+def examples(in_tests: int, in_round: int) -> settings:
+    """So many of Hypothesis's examples, always the same ones in `make test`; a failure prints how to repeat it."""
     return settings(
-        max_examples=asked or in_tests,
-        derandomize=not asked,
+        max_examples=times(in_tests, in_round),
+        derandomize=ROUND is None,
         deadline=None,
         print_blob=True,
         database=None,
@@ -25,11 +22,11 @@ def examples(in_tests: int) -> settings:
     )
 
 
-def kills(in_tests: int) -> int:
-    """How often a test that starts processes does so."""
-    return int(os.environ.get("CDQN_FUZZ_KILLS", in_tests))
+def times(in_tests: int, in_round: int) -> int:
+    """How often a test does what takes seconds, such as starting processes."""
+    return in_tests if ROUND is None else in_round
 
 
 def seed_of_round() -> int:
     """0 in `make test`."""
-    return int(os.environ.get("CDQN_FUZZ_SEED", "0"))
+    return int(ROUND or 0)

@@ -1,6 +1,7 @@
-"""Fuzz for as long as one likes: python tests/fuzz/run.py --minutes 60 --seed 0 --examples 500
+"""Fuzz for as long as one likes: python tests/fuzz/run.py --minutes 60 --seed 0
 
-Each round runs every fuzzer with another seed; the first failure ends it and prints the seed that repeats it.
+Each round runs every fuzzer, with a seed of its own, in two processes; the first failure ends it and prints the seed
+that repeats it. A round that has begun is finished.
 """
 
 import argparse
@@ -17,20 +18,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0, help="of the first round; the next has the next")
-    parser.add_argument("--examples", type=int, default=500, help="that each fuzzer looks at in a round")
+    parser.add_argument("--jobs", default="2")
     options = parser.parse_args()
-    environment = os.environ | {"CDQN_FUZZ_EXAMPLES": str(options.examples)}
-    end, seed = time.monotonic() + 60 * options.minutes, options.seed
+    begun, seed = time.monotonic(), options.seed
+    pytest = [sys.executable, "-m", "pytest", "-q", "-x", "-n", options.jobs, "--dist", "worksteal", str(FOLDER)]
     while True:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", str(FOLDER), f"--hypothesis-seed={seed}"]
+        command = [*pytest, f"--hypothesis-seed={seed}"]
+        environment = os.environ | {"CDQN_FUZZ_SEED": str(seed)}
         code = subprocess.run(command, cwd=FOLDER.parent.parent, env=environment, check=False).returncode
         if code:
-            print(f"found something: python tests/fuzz/run.py --minutes 0 --seed {seed} --examples {options.examples}")
+            print(f"found something: python tests/fuzz/run.py --minutes 0 --seed {seed}")
             return code
-        print(f"seed {seed}: {options.examples} examples of each fuzzer, nothing found", flush=True)
-        seed += 1
-        if time.monotonic() > end:
+        minutes = (time.monotonic() - begun) / 60
+        print(f"seed {seed}: nothing found; {seed - options.seed + 1} rounds in {minutes:.0f} minutes", flush=True)
+        if minutes > options.minutes:
             return 0
+        seed += 1
 
 
 if __name__ == "__main__":

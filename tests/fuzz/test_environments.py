@@ -50,33 +50,45 @@ class Adversary(gym.Env):
             raise OwnError("as it likes")
         if self.kind == "interrupt":
             raise SystemExit("leaves")
-        if self.kind == "nan":
-            observation = np.full(3, np.nan, np.float32)
-        elif self.kind == "shape":
-            observation = np.zeros(4, np.float32)
-        elif self.kind == "text":
-            observation = np.array(["a", "b", "c"])
-        elif self.kind == "none":
-            observation = None
-        elif self.kind == "old tuple":
+        if self.kind == "old tuple":
             return observation if self.in_reset else (observation, 1.0, False, {})
-        elif self.kind == "nothing":
+        if self.kind == "nothing":
             return None
+        if self.kind == "one more":
+            return (*result, {})
+        if self.kind in OBSERVATIONS:
+            observation = OBSERVATIONS[self.kind]
         elif len(rest) > 1:
-            rest[0] = {
-                "nan reward": np.nan,
-                "infinite reward": np.inf,
-                "text reward": "much",
-                "list reward": [1.0, 2.0],
-            }.get(self.kind, rest[0])
+            rest[0] = REWARDS[self.kind]
         return (observation, *rest)
 
 
-REWARDS = {"nan reward": np.nan, "infinite reward": np.inf, "text reward": "much", "list reward": [1.0, 2.0]}
-KINDS = ("raise", "interrupt", "nan", "shape", "text", "none", "old tuple", "nothing", *REWARDS)
+REWARDS = {
+    "nan reward": np.nan,
+    "infinite reward": np.inf,
+    "text reward": "much",
+    "list reward": [1.0, 2.0],
+    "no reward": None,
+    "huge reward": 1e300,
+    "complex reward": 1j,
+    "object reward": object(),
+}
+OBSERVATIONS = {
+    "nan": np.full(3, np.nan, np.float32),
+    "one infinite": np.array([0, -np.inf, 0], np.float32),
+    "huge": np.full(3, 1e300),
+    "shape": np.zeros(4, np.float32),
+    "more dimensions": np.zeros((3, 1), np.float32),
+    "empty": np.zeros(0, np.float32),
+    "text": np.array(["a", "b", "c"]),
+    "none": None,
+    "object": object(),
+    "dict": {"place": np.zeros(3, np.float32)},
+}
+KINDS = ("raise", "interrupt", "old tuple", "nothing", "one more", *OBSERVATIONS, *REWARDS)
 
 
-@examples(40)
+@examples(40, in_round=60)
 @given(st.sampled_from(KINDS), st.integers(1, 60), st.booleans())
 def test_misbehaviour_is_an_error_and_nothing_of_it_is_stored(kind, at, in_reset):
     in_reset = in_reset and kind not in REWARDS and at <= 8  # there are no more resets than that
@@ -87,10 +99,13 @@ def test_misbehaviour_is_an_error_and_nothing_of_it_is_stored(kind, at, in_reset
     except CdqnError as error:
         said = str(error)
     except (OwnError, SystemExit) as error:
-        said = str(error)
+        said = " ".join([str(error), *error.__notes__])
         assert kind in ("raise", "interrupt"), "only its own errors come through as they are"
     assert said is not None, f"{kind} at call {at} went unnoticed"
     assert "\n" not in said.strip()
+    assert "Adversary" in said, f"{kind}: which environment it is stands nowhere in {said!r}"
+    assert "step" in said, f"{kind}: when it was stands nowhere in {said!r}"
+    assert "fix" in said or "not by cdqn" in said, f"{kind}: what to do stands nowhere in {said!r}"
     if agent is not None and len(agent.trainer.replay):
         batch = agent.trainer.replay.sample(64, 1.0)
         for values in (batch.observation, batch.next_observation, batch.reward):

@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 from children import Death, run
-from fuzzing import kills, seed_of_round
+from fuzzing import seed_of_round, times
 
 from run_files import assert_same_end
 
@@ -64,7 +64,7 @@ def begin_or_resume(name, place):
 @pytest.mark.parametrize("name", RUNS)
 def test_killed_runs_end_bit_for_bit_where_the_others_do(name, whole, tmp_path):
     true_end, counts = whole(name)
-    for number in range(kills(in_tests=1 if name in ("frames, half lost", "compiled") else 2)):
+    for number in range(times(1 if name in ("frames, half lost", "compiled") else 2, in_round=1)):
         seed = [seed_of_round(), number, *name.encode()]
         random = np.random.default_rng(seed)
         place = tmp_path / str(number)

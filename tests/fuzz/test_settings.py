@@ -59,7 +59,7 @@ WORDS = st.sampled_from(
 ANY_SETTINGS = st.dictionaries(st.sampled_from(sorted(FIELDS)), st.one_of(NEAR, WORDS, st.booleans(), ODD), max_size=6)
 
 
-@examples(300)
+@examples(300, in_round=800)
 @given(ANY_SETTINGS)
 def test_settings_are_refused_by_name_or_survive_the_way_through_a_file(values):
     try:
@@ -110,7 +110,7 @@ ENVIRONMENTS = st.sampled_from(
 )
 
 
-@examples(60)
+@examples(60, in_round=150)
 @given(ENVIRONMENTS, st.lists(st.tuples(FLAGS, FLAG_VALUES), max_size=4), st.sampled_from([None, *PRESETS]))
 def test_command_line_ends_with_an_exit_code(env_id, flags, preset):
     """Up to the moment at which training would begin."""
@@ -142,7 +142,7 @@ LOOSE = st.lists(
 )
 
 
-@examples(40)
+@examples(40, in_round=80)
 @given(COMMANDS, LOOSE)
 def test_no_command_falls_over_its_arguments(tmp_path_factory, command, rest):
     if command in ("demo", "reproduce", "suite", "compare", "train"):  # these would begin to work

@@ -11,7 +11,7 @@ import numpy as np
 import psutil
 import pytest
 from children import SERVER, Death, finish, run, start
-from fuzzing import kills, seed_of_round
+from fuzzing import seed_of_round, times
 
 from run_files import assert_same_end, newest_checkpoint
 
@@ -83,7 +83,7 @@ def run_until_free(arguments, place):
 @pytest.mark.parametrize("name", ["compare", "suite"])
 def test_killed_parents_are_resumed_bit_for_bit(name, whole, tmp_path):
     true_out, counts, _ = whole(name)
-    for number in range(kills(in_tests=1)):
+    for number in range(times(1, in_round=1)):
         random = np.random.default_rng([seed_of_round(), number, *name.encode()])
         place = tmp_path / str(number)
         place.mkdir()
@@ -99,7 +99,7 @@ def test_killed_parents_are_resumed_bit_for_bit(name, whole, tmp_path):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_workers_are_named_and_their_runs_completed(name, whole, tmp_path):
     true_out, _, seconds = whole(name)
-    for number in range(kills(in_tests=1)):
+    for number in range(times(1, in_round=1)):
         random = np.random.default_rng([seed_of_round(), number, *name.encode(), 1])
         place = tmp_path / str(number)
         place.mkdir()
@@ -151,7 +151,7 @@ def training(seed, out):
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_of_two_processes_on_one_folder_one_is_refused(pair, ends, tmp_path):
-    for number in range(kills(in_tests=2)):
+    for number in range(times(2, in_round=7)):
         place = tmp_path / str(number)
         place.mkdir()
         if pair != "two trainings":
@@ -175,7 +175,7 @@ def test_of_two_processes_on_one_folder_one_is_refused(pair, ends, tmp_path):
 def test_full_disk_is_said_and_nothing_is_lost(command, ends, tmp_path):
     """No file may grow beyond so many bytes: the system refuses the write, as it does on a full disk."""
     largest = max(path.stat().st_size for path in newest_checkpoint(ends / "0").iterdir())
-    for number in range(kills(in_tests=2)):
+    for number in range(times(2, in_round=3)):
         random = np.random.default_rng([seed_of_round(), number, *command.encode(), 2])
         place = tmp_path / str(number)
         place.mkdir()

@@ -145,7 +145,7 @@ def test_value_that_is_not_finite_is_blamed_on_its_environment_and_step(where, v
     with pytest.raises(NonFiniteError) as caught:
         collect(collector, 5)
     message = str(caught.value)
-    assert f"environment 1 returned the {where}" in message
+    assert f"environment 1 (PoisonedEnv) returned the {where}" in message
     assert str(value) in message
     assert "step 5" in message  # two vector steps of two environments came before
 
@@ -159,7 +159,7 @@ def test_non_finite_final_observation_of_a_same_step_reset_is_noticed():
             return observation, reward, terminated, truncated, info
 
     env = SyncVectorEnv([lambda: BadEnd(0, (2,))], autoreset_mode=AutoresetMode.SAME_STEP)
-    with pytest.raises(NonFiniteError, match="environment 0 returned the observation"):
+    with pytest.raises(NonFiniteError, match=r"environment 0 \(BadEnd\) returned the observation"):
         collect(collector_of(env), 3)
 
 

@@ -26,9 +26,9 @@ def run_tasks(
 ) -> list[T]:
     """The results of `tasks`, at most `jobs` at a time, each in a process with one thread.
 
-    A task is called with `on_progress`, to be told how much of its `size` is done. One whose process dies is begun again
-    once, with a warning. Ctrl-C, or an error in one task, ends them all, and the error says which task it was; if this
-    process is killed, they end as well.
+    A task is called with `on_progress`, to be told how much of its `size` is done. One whose process dies is begun
+    again once, with a warning. Ctrl-C, or an error in one task, ends them all, and the error says which task it was;
+    if this process is killed, they end as well.
     """
     done = dict.fromkeys(tasks, 0)
     results: dict[str, T] = {}

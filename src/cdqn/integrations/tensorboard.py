@@ -47,7 +47,7 @@ class TensorBoard:
     def _begin(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{int(time.time()):010d}.{socket.gethostname()}.{os.getpid()}"
-        self._writer = self._open(open(self._folder / name, "wb"))
+        self._writer = self._open((self._folder / name).open("wb"))
         self._write(file_version="brain.Event:2")
 
     def _write(self, **content: Any) -> None:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from cdqn.envs import EnvSpec
 from cdqn.errors import CheckpointError, NonFiniteError
 from cdqn.replay import Transitions
-from cdqn.training.environment_call import EnvironmentCall
+from cdqn.training.environment_call import EnvironmentCall, name_of
 from cdqn.training.events import Episode
 from cdqn.training.seeding import derived_seed
 
@@ -270,17 +270,18 @@ class Collector:
             raise NonFiniteError(self._blame("observation", env, observation[env]))
         return observation
 
-    def _checked_reward(self, reward: NDArray[Any]) -> NDArray[np.float32]:
-        reward = np.asarray(reward, dtype=np.float32)
+    @np.errstate(over="ignore")  # 1e300 becomes infinite, and is found below
+    def _checked_reward(self, given: NDArray[Any]) -> NDArray[np.float32]:
+        reward = np.asarray(given, dtype=np.float32)
         if not math.isfinite(reward.sum()) and not np.isfinite(reward).all():
             env = int(np.flatnonzero(~np.isfinite(reward))[0])
-            raise NonFiniteError(self._blame("reward", env, reward[env]))
+            raise NonFiniteError(self._blame("reward", env, given[env]))
         return reward
 
     def _blame(self, what: str, env: int, value: Any) -> str:
         return (
-            f"environment {env} returned the {what} {value} at step {self.steps + 1}: it must be finite; "
-            "fix the environment, then resume from the last checkpoint"
+            f"environment {env} ({name_of(self.env)}) returned the {what} {value} at step {self.steps + 1}: "
+            "it must be finite, in 32 bits; fix the environment, then resume from the last checkpoint"
         )
 
 

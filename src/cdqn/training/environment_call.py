@@ -55,14 +55,18 @@ class EnvironmentCall:
         self.since = None
         if self._limit_seconds is not None:
             _disarm(self._former_handler)
+        if error is None:
+            return
         if isinstance(error, EOFError | ConnectionError):
             self._name_the_dead(error)
         elif isinstance(error, ValueError | TypeError) and _came_from_gymnasium(trace):
             raise UnsupportedEnvironmentError(
-                f"the environment does not do what Gymnasium wants ({type(error).__name__}: {error}): reset returns "
-                "(observation, info), step returns (observation, reward, terminated, truncated, info), and an "
-                f"observation has the shape {self._env.single_observation_space.shape} of its space"
+                f"the environment {name_of(self._env)} does not do what Gymnasium wants at {self._what} "
+                f"({type(error).__name__}: {error}): reset returns (observation, info), step returns (observation, "
+                "reward, terminated, truncated, info), and an observation has the shape "
+                f"{self._env.single_observation_space.shape} of its space; fix it, then resume from the last checkpoint"
             ) from error
+        error.add_note(f"raised by the environment {name_of(self._env)} at {self._what}, not by cdqn")
 
     def notice(self) -> str:
         """The sentence after a long silence."""
@@ -88,6 +92,13 @@ class EnvironmentCall:
                 f"the process of environment {index} died ({how}) during {self._what}: what it printed may say why; "
                 "fix the environment, then resume from the last checkpoint"
             ) from error
+
+
+def name_of(env: VectorEnv[Any, Any, Any]) -> str:
+    """Its id, where it has one, or its class."""
+    singles = getattr(env.unwrapped, "envs", None) or [env]
+    spec = singles[0].spec
+    return spec.id if spec is not None else type(singles[0].unwrapped).__name__
 
 
 def _came_from_gymnasium(trace: Any) -> bool:
