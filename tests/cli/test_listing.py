@@ -6,8 +6,9 @@ import sys
 import pytest
 from rich.console import Console
 
-from cdqn.cli.listing import catalogue, environment_ids
+from cdqn.cli.listing import catalogue, environment_ids, figures
 from cdqn.cli.main import main
+from cdqn.errors import MissingPackageError
 from cdqn.presets import PRESETS
 
 
@@ -59,3 +60,25 @@ def test_list_shows_algorithms_presets_environments_and_runs(finished_run, capsy
     text = capsys.readouterr().out
     for word in ("C-DQN", "classic-control", "minatar", "CartPole-v1", "2,000 of 2,000"):
         assert word in text
+
+
+def test_figures_are_listed_with_what_they_take(monkeypatch, capsys):
+    from cdqn.experiments import reproduce
+    from cdqn.experiments.costs import Cost
+
+    def cost(name, scale):
+        if name == "fig5":
+            raise MissingPackageError("MinAtar needs minatar: pip install 'cdqn[minatar]'")
+        return Cost(6, 300_000_000, "steps", {"smoke": 0.001, "laptop": 0.5, "paper": 1234.5}[scale], 1_100_000_000)
+
+    monkeypatch.setattr(reproduce, "cost", cost)
+    monkeypatch.setenv("COLUMNS", "200")
+    console = Console(width=200, file=io.StringIO())
+    for part in figures(console):
+        console.print(part)
+    text = console.file.getvalue()
+    for name, figure in reproduce.FIGURES.items():
+        (line,) = [line for line in text.splitlines() if line.startswith(f"{name} ")]
+        assert figure.label in line
+    for words in ("6 runs, 300M steps", "seconds", "30 min", "1,234.5 h", "1.1 GB", "pip install 'cdqn[minatar]'"):
+        assert words in " ".join(text.split())

@@ -13,7 +13,7 @@ FIGURES = sorted(Path(experiments.__file__).parent.glob("*/figure.py"))
 def test_every_experiment_has_a_figure():
     folders = {path.parent for path in Path(experiments.__file__).parent.glob("*/__init__.py")}
     assert {figure.parent for figure in FIGURES} == folders
-    assert len(folders) == 4
+    assert len(folders) == 5
 
 
 @pytest.mark.parametrize("source", FIGURES, ids=lambda path: path.parent.name)

@@ -1,10 +1,11 @@
 """What there is: algorithms, presets, environments, runs."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
@@ -16,6 +17,7 @@ from cdqn.integrations.optional import ale_roms
 from cdqn.presets import PRESETS
 from cdqn.report.terminal import cell
 from cdqn.storage.checkpoint import newest_step
+from cdqn.training.build import readable_bytes
 
 
 def catalogue(runs: Path) -> Iterator[RenderableType]:
@@ -45,6 +47,37 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
         label = config.algorithm_class.label
         table.add_row(cell(run.parent), cell(env_id or "(object)"), label, str(config.seed), steps)
     yield table if table.row_count else cell(f"no runs in {runs}/")
+
+
+def figures(console: Console) -> Iterator[RenderableType]:
+    """The parts of `cdqn list figures`; what they take is measured, which takes a while itself."""
+    from cdqn.experiments.reproduce import FIGURES, cost
+    from cdqn.experiments.request import SCALES
+
+    table = _table("figure", "paper", "shows", *SCALES)
+    with console.status("measuring how fast this machine is"):
+        for name, figure in FIGURES.items():
+            costs = [_cost_text(lambda name=name, scale=scale: cost(name, scale)) for scale in SCALES]  # type: ignore[misc]
+            table.add_row(name, f"{figure.label}, {figure.section}", figure.title, *map(cell, costs))
+    yield table
+    yield "[dim]hours of one core on this machine, estimated; memory of the largest run[/]"
+
+
+def _cost_text(measure: Callable[[], Any]) -> str:
+    """Runs, steps, hours and memory; or why it cannot be told."""
+    try:
+        runs, steps, unit, hours, memory = measure()
+    except MissingPackageError as error:
+        return str(error)
+    took = f"{hours:,.1f} h" if hours >= 1 else f"{60 * hours:.0f} min" if hours >= 1 / 60 else "seconds"
+    return f"{runs} runs, {_short(steps)} {unit}, {took}" + (f", {readable_bytes(memory)}" if memory else "")
+
+
+def _short(count: int) -> str:
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if count >= size:
+            return f"{count / size:.3g}{letter}"
+    return str(count)
 
 
 def atari_games() -> str:

@@ -14,7 +14,7 @@ import tyro
 
 from cdqn.cli.common import INTERRUPTED, console, errors
 from cdqn.cli.evaluate import Evaluate, Play
-from cdqn.cli.reproduce import Demo, List, Reproduce
+from cdqn.cli.reproduce import Demo, List, Report, Reproduce
 from cdqn.cli.several import Compare, Suite
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
@@ -31,6 +31,7 @@ COMMANDS: dict[str, type[Any]] = {
     "list": List,
     "demo": Demo,
     "reproduce": Reproduce,
+    "report": Report,
 }
 
 

@@ -1,31 +1,34 @@
-"""`cdqn list`, `cdqn demo` and `cdqn reproduce`.
+"""`cdqn list`, `cdqn demo`, `cdqn reproduce` and `cdqn report`.
 
 The fields of a class are its flags, `run` does the work and returns the exit code. What a command needs is imported
 where it runs: the others need not wait for it.
 """
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from cdqn.cli.common import MOST_SEEDS, console
+from cdqn.cli.common import MOST_SEEDS, console, errors
 from cdqn.errors import ConfigError
 from cdqn.report.terminal import say
 
 
 @dataclass
 class List:
-    """Show algorithms, presets, environments and the runs in a folder."""
+    """Show algorithms, presets, environments and the runs in a folder; or the figures of the paper."""
 
+    what: Positional[Literal["all", "figures"]] = "all"
+    """figures: what `cdqn reproduce` can do, and what it takes on this machine."""
     runs: Path = Path("runs")
     """Where to look for runs."""
 
     def run(self) -> int:
-        from cdqn.cli.listing import catalogue
+        from cdqn.cli.listing import catalogue, figures
 
-        for part in catalogue(self.runs):
+        for part in figures(console) if self.what == "figures" else catalogue(self.runs):
             console.print(part)
         return 0
 
@@ -66,7 +69,7 @@ class Reproduce:
     """Reproduce figures of the paper: data, pictures, and a verdict on each of its claims."""
 
     figures: Positional[list[str]]
-    """Which ones: fig1 fig2 fig3 fig8 fig9 controllers conditioning, or all."""
+    """Which ones: fig1 … fig15, table1, conditioning, controllers (`cdqn list figures`), or all."""
     scale: Literal["smoke", "laptop", "paper"] = "laptop"
     """smoke: does it run; laptop: shorter than the paper's; paper: as published (fig8: hours, fig9: days)."""
     seed: int = 0
@@ -82,7 +85,7 @@ class Reproduce:
         from cdqn.cli.console import CountDisplay
         from cdqn.experiments import reproduce
         from cdqn.experiments.request import Request
-        from cdqn.report.reproduction import render_claims, write_claims, write_rows
+        from cdqn.report.reproduction import render_claims
         from cdqn.storage.files import writing
 
         names = list(reproduce.FIGURES) if self.figures == ["all"] else list(dict.fromkeys(self.figures))
@@ -90,16 +93,89 @@ class Reproduce:
         with writing(self.out):
             self.out.mkdir(parents=True, exist_ok=True)
         for name in names:
+            begun = time.monotonic()
             with CountDisplay(f"{name}, {self.scale}", 1, console) as display:
                 request = Request(self.scale, self.seed, self.jobs, self.out, self.runs, display.set)
                 result = reproduce.run(name, request)
-            files = [self.out / f"{name}{ending}" for ending in (".csv", "_claims.csv", ".png", ".pdf")]
             with writing(self.out):
-                write_rows(files[0], result.rows)
-                write_claims(files[1], result)
-                for picture in files[2:]:
-                    reproduce.draw(result, picture)
+                written = self._write(name, result, time.monotonic() - begun)
             console.print(render_claims(result))
-            for path in files:
+            for path in written:
                 say(console, f"wrote {path}")
+        say(console, f"`cdqn report {self.out}` makes one page of it")
+        return 0
+
+    def _write(self, name: str, result: Any, seconds: float) -> list[Path]:
+        """The data, the claims, the authors' curves, the pictures, and what was run."""
+        from cdqn.experiments import reproduce
+        from cdqn.report.reproduction import write_about, write_claims, write_rows
+
+        data, claims, published, png, pdf, about = (
+            self.out / f"{name}{ending}"
+            for ending in (".csv", "_claims.csv", "_published.csv", ".png", ".pdf", ".json")
+        )
+        write_rows(data, result.rows)
+        write_claims(claims, result)
+        if result.published:
+            write_rows(published, result.published)
+        for picture in (png, pdf):
+            reproduce.draw(result, picture)
+        figure = reproduce.FIGURES[name]
+        write_about(
+            about,
+            result,
+            label=figure.label,
+            section=figure.section,
+            title=figure.title,
+            scale=self.scale,
+            seed=self.seed,
+            command=self._command(name),
+            seconds=round(seconds, 1),
+            versions=versions(),
+        )
+        return [path for path in (data, claims, published, png, pdf, about) if path.exists()]
+
+    def _command(self, name: str) -> str:
+        """The line that repeats it."""
+        given = [("--seed", self.seed, 0), ("--runs", self.runs, None), ("--jobs", self.jobs, None)]
+        flags = [f"{flag} {value}" for flag, value, default in given if value != default]
+        return " ".join(["cdqn reproduce", name, "--scale", self.scale, *flags])
+
+
+def versions() -> dict[str, str]:
+    """Of what results depend on."""
+    import platform
+
+    import gymnasium
+    import numpy
+    import torch
+
+    from cdqn import __version__
+
+    numbers = {"torch": torch.__version__, "numpy": numpy.__version__, "gymnasium": gymnasium.__version__}
+    return {"cdqn": __version__, "python": platform.python_version(), **{k: str(v) for k, v in numbers.items()}}
+
+
+@dataclass
+class Report:
+    """Write one page, for a browser, of what `cdqn reproduce` has left in a folder; it needs no network."""
+
+    folder: Positional[Path]
+    """A folder of `cdqn reproduce`."""
+    out: Path | None = None
+    """The page; default FOLDER/report.html."""
+
+    def run(self) -> int:
+        from cdqn.report.page.content import read_folder
+        from cdqn.report.page.html import render
+        from cdqn.storage.files import write_text, writing
+
+        page = read_folder(self.folder)
+        path = self.out or self.folder / "report.html"
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, render(page))
+        for problem in page.problems:
+            say(errors, f"cdqn: {problem}", "yellow")
+        say(console, f"wrote {path}")
         return 0

@@ -1,13 +1,15 @@
 """What the reproduction of a figure yields: its data, and the paper's sentences with a verdict on each."""
 
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
+
+from cdqn.storage.files import write_json
 
 
 class Point(NamedTuple):
@@ -41,6 +43,10 @@ class Reproduction(NamedTuple):
     """What was run: runs, seed, scale."""
     rows: list[Point]
     claims: list[Claim]
+    published: Iterable[Point] = ()
+    """The authors' own curves, where they are known, under the names of ours."""
+    settings: Mapping[str, Any] = {}
+    """With what it was run, where that says more than the scale."""
 
 
 def write_rows(path: Path, rows: Iterable[Point]) -> None:
@@ -59,6 +65,12 @@ def write_claims(path: Path, reproduction: Reproduction) -> None:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(Claim._fields)
         writer.writerows(reproduction.claims)
+
+
+def write_about(path: Path, reproduction: Reproduction, **circumstances: Any) -> None:
+    """What was run, as JSON, for the report, with the circumstances that the caller knows."""
+    content = {"name": reproduction.name, "about": reproduction.about, "settings": dict(reproduction.settings)}
+    write_json(path, content | circumstances)
 
 
 def select(

@@ -1,7 +1,8 @@
 """Runs in parallel processes, each in a folder of its own: `run_all` does what is left to do.
 
 It starts, and after a crash, a signal or a death it goes on. What ends one run, an error of its environment or the
-death of its process, leaves the others alone.
+death of its process, leaves the others alone. `open_plan` writes down which runs a folder is made of, or checks that
+they continue what is there.
 """
 
 import os
@@ -15,12 +16,14 @@ from typing import Any, NamedTuple
 from cdqn.agent import Agent
 from cdqn.config import Config
 from cdqn.envs import module_of
-from cdqn.errors import CheckpointError
+from cdqn.errors import CheckpointError, ConfigError
+from cdqn.runs.folders import locked
 from cdqn.runs.process import tune_process
 from cdqn.runs.runner import is_complete, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.runs.workers import perform_all
 from cdqn.storage.checkpoint import newest_step
+from cdqn.storage.files import read_json, write_json, writing
 from cdqn.storage.named_code import import_pieces
 from cdqn.training.events import Evaluated, Event, Progress, Row, Warned
 
@@ -34,6 +37,12 @@ class PlannedRun(NamedTuple):
 
     env_id: str
     config: Config
+
+
+Plan = dict[str, PlannedRun]
+"""The runs of a folder, by name."""
+Settings = dict[str, dict[str, Any]]
+"""Environment and settings of each run, as they stand in the file."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,50 @@ def run_all(
         if stop.requested():
             raise KeyboardInterrupt
     return [outcomes[name] for name in runs]
+
+
+def open_plan(path: Path, about: Mapping[str, str], plan: Plan) -> None:
+    """Make the folder and write down its runs; where it is there already, more runs may be asked for.
+
+    Runs that have been begun must have the same settings, and `about`, which stands for all of them, must be the same.
+    """
+    folder = path.parent
+    runs = {name: {"env_id": run.env_id, **run.config.to_json()} for name, run in plan.items()}
+    if path.exists():
+        begun_about, begun = read_plan(path, "a plan of runs")
+        for name, value in about.items():
+            if begun_about.get(name) != value:
+                there = begun_about.get(name)
+                raise ConfigError(f"{folder} was begun with --{name} {there}, not {value}: choose another --out")
+        _require_unchanged(folder, begun, runs)
+        runs = begun | runs
+    elif folder.exists() and any(folder.iterdir()):
+        raise CheckpointError(f"{folder} exists and has no {path.name}: choose another --out")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder), writing(folder):
+        write_json(path, {**about, "runs": runs})
+
+
+def read_plan(path: Path, what: str) -> tuple[dict[str, Any], Settings]:
+    """What stands for all runs of a plan, and the settings of each."""
+    content = read_json(path, what)
+    try:
+        about = {name: value for name, value in content.items() if name != "runs"}
+        return about, {name: dict(settings) for name, settings in content["runs"].items()}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise CheckpointError(f"{path} is damaged: {error!r}") from error
+
+
+def _require_unchanged(folder: Path, begun: Settings, asked: Settings) -> None:
+    """What has been begun and is asked for again must have the same settings."""
+    for name in begun.keys() & asked.keys():
+        for setting in begun[name].keys() | asked[name].keys():
+            there, wanted = begun[name].get(setting), asked[name].get(setting)
+            if there != wanted:
+                raise ConfigError(
+                    f"{folder} holds {name} with {setting} {there!r}, and {wanted!r} is asked for: choose another --out"
+                )
 
 
 def _train_or_resume(task: tuple[Path, PlannedRun], tell: Callable[[Row], None], stop: Stop) -> bool:

@@ -18,9 +18,8 @@ from cdqn.config import Config
 from cdqn.envs import kind_of
 from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
 from cdqn.presets import default_preset, make_config
-from cdqn.runs.folders import locked
-from cdqn.runs.run_pool import PlannedRun
-from cdqn.storage.files import read_json, require_no_links, write_json, writing
+from cdqn.runs.run_pool import Plan, PlannedRun, open_plan, read_plan
+from cdqn.storage.files import require_no_links
 from cdqn.tasks.suite import TASKS, Task
 
 Scale = Literal["smoke", "laptop"]
@@ -28,10 +27,6 @@ EVALUATIONS = 10
 """Greedy evaluations, evenly spread over a run."""
 EPISODES = 10
 """Episodes of each."""
-
-Plan = dict[str, PlannedRun]
-Runs = dict[str, dict[str, Any]]
-"""Environment and settings of each run, as they stand in suite.json."""
 
 
 def plan_suite(scale: Scale, tasks: Sequence[str], algorithms: Sequence[str], first_seed: int, seeds: int) -> Plan:
@@ -58,7 +53,7 @@ def planned_runs(folder: Path) -> Plan:
     """The runs of a suite that was begun, by name."""
     require_no_links(folder)
     path = folder / "suite.json"
-    _, runs = _read(path)
+    _, runs = read_plan(path, "a suite")
     known = {task.env_id for task in TASKS.values()}
     plan = {}
     for name, settings in runs.items():
@@ -72,20 +67,7 @@ def planned_runs(folder: Path) -> Plan:
 def open_suite(folder: Path, scale: Scale, plan: Plan) -> None:
     """Make the folder and write down its runs, or check that they continue what is there."""
     _check_environments(plan)
-    path = folder / "suite.json"
-    runs = {name: {"env_id": run.env_id, **run.config.to_json()} for name, run in plan.items()}
-    if path.exists():
-        begun_scale, begun = _read(path)
-        if begun_scale != scale:
-            raise ConfigError(f"{folder} was begun with --scale {begun_scale}, not {scale}: choose another --out")
-        _require_unchanged(folder, begun, runs)
-        runs = begun | runs
-    elif folder.exists() and any(folder.iterdir()):
-        raise CheckpointError(f"{folder} exists and is no suite: choose another --out")
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    with locked(folder), writing(folder):
-        write_json(path, {"scale": scale, "runs": runs})
+    open_plan(folder / "suite.json", {"scale": scale}, plan)
 
 
 def _config(scale: Scale, task: Task, algorithm: str, seed: int) -> Config:
@@ -131,23 +113,3 @@ def _check_environments(plan: Plan) -> None:
                 f"{task.name} needs a package that is not installed: pip install 'cdqn[{task.extra}]', "
                 "or leave it out with --tasks"
             ) from error
-
-
-def _read(path: Path) -> tuple[str, Runs]:
-    """The scale and the runs of a suite.json."""
-    content = read_json(path, "a suite")
-    try:
-        return content["scale"], {name: dict(settings) for name, settings in content["runs"].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise CheckpointError(f"{path} is damaged: {error!r}") from error
-
-
-def _require_unchanged(folder: Path, begun: Runs, asked: Runs) -> None:
-    """What has been begun and is asked for again must have the same settings."""
-    for name in begun.keys() & asked.keys():
-        for setting in begun[name].keys() | asked[name].keys():
-            there, wanted = begun[name].get(setting), asked[name].get(setting)
-            if there != wanted:
-                raise ConfigError(
-                    f"{folder} holds {name} with {setting} {there!r}, and {wanted!r} is asked for: choose another --out"
-                )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cdqn.report.authors import authors_curves
 from cdqn.report.axes import GREY, INK, decorate_plainly, figure_of, save
 from cdqn.report.palette import ALGORITHMS
-from cdqn.report.reproduction import Reproduction, select
+from cdqn.report.reproduction import Point, Reproduction, select
 from cdqn.tabular import EQUAL, LABELS, FiniteMDP, optimal_q
 from cdqn.tasks.cliff_walking import DOWN, HEIGHT, LEFT, ONE_WAY_RIGHT, RIGHT, UP, cliff_walking, one_way_cliff_walking
 
@@ -29,6 +29,30 @@ _COLOURS = {"q_table": ALGORITHMS["dqn"].colour, "rg": ALGORITHMS["rg"].colour, 
 _RINGS: dict[str, Any] = {"linestyle": "", "marker": "o", "markersize": 4.2, "mfc": "white", "mew": 0.9, "zorder": 3}
 _RINGS_PER_CURVE = 22
 _MOVES: Arrows = {UP: (0, 1), DOWN: (0, -1), RIGHT: (1, 0), LEFT: (-1, 0)}
+
+
+def published(name: str) -> list[Point]:
+    """The authors' curves of figure 1, 2 or 3, under our names."""
+    files = {"fig1": "fig1_cliff_walking", "fig2": "fig2_gamma_dependence", "fig3": "fig3_one_way_cliff"}
+    curves = authors_curves(files[name])
+    found = []
+    for (panel, series), (x_T, y_T) in curves.items():
+        if panel.endswith("scatter"):
+            continue
+        quantity, label, setting = _our_name(name, panel, series)
+        algorithm = next(key for key, text in LABELS.items() if text == label)
+        found += [Point(algorithm, setting, x, quantity, y, float("nan")) for x, y in zip(x_T, y_T, strict=True)]
+    return found
+
+
+def _our_name(name: str, panel: str, series: str) -> tuple[str, str, str]:
+    """Quantity, label of the algorithm and setting of one of the authors' curves."""
+    first, _, second = series.partition("_")
+    if name == "fig1":
+        return {"MSBE": "msbe", "dist2": "distance"}[first], second, "width 10"
+    if name == "fig2":
+        return "msbe", first, f"gamma {second.removeprefix('gamma')}"
+    return {"total_reward": "greedy_return", "min_Q": "min_q"}[panel], first, f"epsilon {second.removeprefix('eps')}"
 
 
 def draw_fig1(reproduction: Reproduction, path: str | Path) -> None:

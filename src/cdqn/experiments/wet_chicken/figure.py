@@ -11,7 +11,7 @@ import numpy as np
 from cdqn.report.authors import authors_curves
 from cdqn.report.axes import GREY, INK, save
 from cdqn.report.palette import ALGORITHMS
-from cdqn.report.reproduction import Reproduction, select
+from cdqn.report.reproduction import Point, Reproduction, select
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,6 +37,18 @@ _DISTANCES = (
     ),
 )
 _DASHES: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (2, 1.5)), "zorder": 3}
+
+
+def published(setting: str) -> list[Point]:
+    """The authors' curves under our names."""
+    theirs = authors_curves("fig8_wet_chicken")
+    series = [("average_reward", *names[:2]) for names in _REWARDS]
+    series += [("q_distance", *names[:2]) for names in _DISTANCES]
+    return [
+        Point(name, setting, epoch, quantity, value, float("nan"))
+        for quantity, name, their_name in series
+        for epoch, value in zip(*theirs[quantity, their_name], strict=True)
+    ]
 
 
 def draw(reproduction: Reproduction, path: str | Path) -> None:

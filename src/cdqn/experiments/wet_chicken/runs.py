@@ -25,6 +25,7 @@ from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments.processes import run_tasks
 from cdqn.experiments.request import OnProgress, Request
 from cdqn.experiments.wet_chicken.claims import Curves, judge, rows
+from cdqn.experiments.wet_chicken.figure import published
 from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 from cdqn.report.reproduction import Reproduction
 from cdqn.storage.checkpoint import load_checkpoint, newest_step, save_checkpoint
@@ -105,7 +106,9 @@ def reproduce(request: Request) -> Reproduction:
         f"{setting.epochs} epochs on {setting.transitions:,} transitions, batch {setting.batch_size}, "
         f"{request.about(setting.repeats)}"
     )
-    return Reproduction("fig8", about, rows(curves), judge(curves, request.scale))
+    data = rows(curves)
+    settings = dataclasses.asdict(setting)
+    return Reproduction("fig8", about, data, judge(curves, request.scale), published(data[0].setting), settings)
 
 
 def train_all(

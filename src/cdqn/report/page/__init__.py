@@ -1,0 +1,1 @@
+"""One page, for a browser, of the experiments in a folder."""
