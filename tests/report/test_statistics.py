@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from cdqn.report.statistics import align_curves, bootstrap_interval, interquartile_mean, mean_band
+from cdqn.report.statistics import (
+    align_curves,
+    bootstrap_interval,
+    interquartile_mean,
+    mean_band,
+    performance_profile,
+    probability_of_improvement,
+)
 
 
 def slow_interquartile_mean(values):
@@ -153,3 +160,34 @@ def test_mean_stops_where_a_seed_is_missing():
 def test_band_of_one_seed_has_no_width():
     band = mean_band([[1.0, 2.0]], np.random.default_rng(0))
     assert band.low.tolist() == band.mean.tolist() == band.high.tolist() == [1.0, 2.0]
+
+
+def test_weighted_interquartile_mean_is_that_of_repeated_values():
+    rng = np.random.default_rng(3)
+    value_N, weight_N = rng.normal(size=(7, 9)), rng.integers(1, 5, size=9)
+    repeated = interquartile_mean(np.repeat(value_N, weight_N, axis=1))
+    np.testing.assert_allclose(interquartile_mean(value_N, weight_N), repeated, rtol=1e-12)
+    np.testing.assert_allclose(interquartile_mean(value_N, np.full(9, 0.3)), interquartile_mean(value_N), rtol=1e-12)
+
+
+def test_weighted_interquartile_mean_trims_infinity_but_never_hides_nan():
+    assert interquartile_mean([1.0, 2.0, np.inf], [1.0, 2.0, 0.5]) == pytest.approx(interquartile_mean_by_hand())
+    assert np.isnan(interquartile_mean([1.0, np.nan], [1.0, 1.0]))
+
+
+def interquartile_mean_by_hand():
+    """Widths 1, 2 and ½ of 3½; the middle half reaches from 0.875 to 2.625: ⅛ of the 1, 1.625 of the 2."""
+    return (0.125 * 1.0 + 1.625 * 2.0) / 1.75
+
+
+def test_probability_of_improvement_by_hand():
+    ours, theirs = [np.array([1.0, 3.0]), np.array([5.0])], [np.array([2.0, 3.0]), np.array([4.0, 6.0, 5.0])]
+    # First task: 1 is below both; 3 above 2 and equal to 3: 1½ of 4. Second: above 4, equal to 5: 1½ of 3.
+    assert probability_of_improvement(ours, theirs) == pytest.approx((1.5 / 4 + 1.5 / 3) / 2)
+    assert probability_of_improvement(theirs, ours) == pytest.approx(1 - (1.5 / 4 + 1.5 / 3) / 2)
+
+
+def test_performance_profile_by_hand():
+    groups = [np.array([0.0, 1.0]), np.array([0.5, 0.5, 2.0])]
+    profile = performance_profile(groups, [-1.0, 0.0, 0.5, 1.5])
+    np.testing.assert_allclose(profile, [1.0, (0.5 + 1.0) / 2, (0.5 + 1 / 3) / 2, (0 + 1 / 3) / 2])

@@ -43,14 +43,17 @@ class Band(NamedTuple):
     high: FloatArray
 
 
-def interquartile_mean(values: ArrayLike) -> FloatArray:
+def interquartile_mean(values: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
     """The mean of the middle half of the values along the last axis, for any n ≥ 1.
 
     Put the sorted values side by side, each one unit wide; the result is their average over [n/4, 3n/4], so
     that a value lying across an edge counts by the part of it that lies inside. It equals the integral of the
     empirical quantile function from 1/4 to 3/4, doubled. For n divisible by 4 it is the 25 % trimmed mean;
-    for n = 1 the value; for n = 2 the mean; for n = 3 the weights are 1/6, 4/6, 1/6. NaN in, NaN out.
+    for n = 1 the value; for n = 2 the mean; for n = 3 the weights are 1/6, 4/6, 1/6. NaN in, NaN out. With `weights`
+    a value is as wide as its weight: so tasks count alike that have been run with different numbers of seeds.
     """
+    if weights is not None:
+        return _weighted_interquartile_mean(np.asarray(values, np.float64), np.asarray(weights, np.float64))
     sorted_N = np.sort(np.asarray(values, dtype=np.float64), axis=-1)
     if sorted_N.ndim == 0 or sorted_N.shape[-1] == 0:
         raise ValueError("the interquartile mean needs at least one value")
@@ -60,6 +63,36 @@ def interquartile_mean(values: ArrayLike) -> FloatArray:
     inside_N = weight_N > 0  # selected, not multiplied by zero: an infinity that is trimmed leaves no trace
     result = sorted_N[..., inside_N] @ weight_N[inside_N]
     return np.where(np.isnan(sorted_N[..., -1]), np.nan, result)  # sorting puts NaN last, where it is trimmed
+
+
+def _weighted_interquartile_mean(value_N: FloatArray, weight_N: FloatArray) -> FloatArray:
+    order_N = np.argsort(value_N, axis=-1)
+    sorted_N, width_N = np.take_along_axis(value_N, order_N, -1), (weight_N / weight_N.sum())[order_N]
+    right_N = np.cumsum(width_N, axis=-1)
+    part_N = 2 * np.clip(np.minimum(right_N, 0.75) - np.maximum(right_N - width_N, 0.25), 0.0, None)
+    inside_N = np.where(part_N > 1e-12, sorted_N, 0.0)  # an infinity that is trimmed leaves no trace
+    result: FloatArray = (inside_N * part_N).sum(-1) / part_N.sum(-1)
+    return np.where(np.isnan(sorted_N[..., -1]), np.nan, result)
+
+
+def probability_of_improvement(ours: Sequence[FloatArray], theirs: Sequence[FloatArray]) -> float:
+    """How often a run of ours is above one of theirs on the same task, a tie counting one half; mean over tasks.
+
+    The Mann-Whitney statistic of each task, as a share (Agarwal et al. 2021). ½ where there is no difference.
+    """
+    shares = []
+    for our_N, their_M in zip(ours, theirs, strict=True):
+        above_NM = np.sign(our_N[..., :, None] - their_M[..., None, :])
+        shares.append((above_NM.mean((-2, -1)) + 1) / 2)
+    return float(np.mean(shares))
+
+
+def performance_profile(groups: Sequence[FloatArray], thresholds: ArrayLike) -> FloatArray:
+    """For each threshold the share of runs whose score is above it; tasks count alike (Agarwal et al. 2021)."""
+    threshold_T = np.asarray(thresholds, dtype=np.float64)
+    share_GT = [(group_N[:, None] > threshold_T).mean(0) for group_N in groups]
+    profile_T: FloatArray = np.mean(share_GT, axis=0)
+    return profile_T
 
 
 def bootstrap_interval(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -16,7 +17,13 @@ from cdqn.report.axes import decorate, figure_of, save
 from cdqn.report.figures import draw_algorithm
 from cdqn.report.palette import appearance, in_order
 from cdqn.report.runs import Run, read_run
-from cdqn.report.statistics import Estimate, align_curves, interquartile_mean, stratified_interval
+from cdqn.report.statistics import (
+    Estimate,
+    align_curves,
+    interquartile_mean,
+    probability_of_improvement,
+    stratified_interval,
+)
 from cdqn.report.tables import format_number
 from cdqn.tasks.suite import TASKS, Task
 
@@ -107,11 +114,17 @@ QUANTITIES: dict[str, Callable[[Score], float]] = {
 def aggregate(
     results: Results, algorithm: str, quantity: Callable[[Score], float], rng: np.random.Generator
 ) -> Estimate:
-    """Interquartile mean over all runs, seeds resampled within each task."""
+    """Interquartile mean over all runs, seeds resampled within each task; tasks count alike."""
     groups = [
         np.array([quantity(score) for score in task[algorithm]]) for task in results.values() if algorithm in task
     ]
-    return stratified_interval([groups], lambda parts: interquartile_mean(parts[0]), rng)
+    weight_N = _task_weights(groups)
+    return stratified_interval([groups], lambda parts: interquartile_mean(parts[0], weight_N), rng)
+
+
+def _task_weights(groups: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Of each run: its part of its task."""
+    return np.concatenate([np.full(len(group), 1 / len(group)) for group in groups])
 
 
 def difference(
@@ -120,7 +133,13 @@ def difference(
     """How far the first algorithm's interquartile mean is above the second's, over the tasks that both have."""
     shared = [task for task in results.values() if all(name in task for name in algorithms)]
     samples = [[np.array([quantity(score) for score in task[name]]) for task in shared] for name in algorithms]
-    return stratified_interval(samples, lambda parts: interquartile_mean(parts[0]) - interquartile_mean(parts[1]), rng)
+    weights = [_task_weights(groups) for groups in samples]
+
+    def statistic(parts: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+        one, other = (interquartile_mean(part, weight_N) for part, weight_N in zip(parts, weights, strict=True))
+        return one - other
+
+    return stratified_interval(samples, statistic, rng)
 
 
 def render(results: Results, rng: np.random.Generator) -> Group:
@@ -177,7 +196,16 @@ def verdict(results: Results, rng: np.random.Generator) -> list[str]:
             value, low, high = difference(results, (first, other), quantity, rng)
             labels = f"{appearance(first).label} − {appearance(other).label}"
             lines.append(f"{labels}, {name}: {value:+.3f} [{low:+.3f}, {high:+.3f}]")
+            share = improvement(results, (first, other), quantity)
+            lines.append(f"a run of {appearance(first).label} is above one of {appearance(other).label}: {share:.0%}")
     return lines
+
+
+def improvement(results: Results, algorithms: tuple[str, str], quantity: Callable[[Score], float]) -> float:
+    """The probability that a run of the first is above one of the second on the same task."""
+    shared = [task for task in results.values() if all(name in task for name in algorithms)]
+    ours, theirs = ([np.array([quantity(score) for score in task[name]]) for task in shared] for name in algorithms)
+    return probability_of_improvement(ours, theirs)
 
 
 def write_scores(path: str | Path, results: Results) -> None:
