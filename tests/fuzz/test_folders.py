@@ -96,7 +96,7 @@ COMMANDS = (
 DAMAGES = st.lists(st.tuples(KINDS, st.integers(0, 10**6), st.integers(0, 10**9)), min_size=1, max_size=3)
 
 
-@examples(4, in_round=85)
+@examples(3, in_round=85)
 @given(DAMAGES)
 def test_damaged_folder_is_refused_or_gives_the_true_weights(runs, tmp_path_factory, damages):
     damage_and_try(runs("vector"), tmp_path_factory, "CartPole-v1", damages)

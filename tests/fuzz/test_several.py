@@ -80,41 +80,43 @@ def run_until_free(arguments, place):
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("name", ["compare", "suite"])
-def test_killed_parents_are_resumed_bit_for_bit(name, whole, tmp_path):
-    true_out, counts, _ = whole(name)
-    for number in range(times(1, in_round=1)):
-        random = np.random.default_rng([seed_of_round(), number, *name.encode()])
-        place = tmp_path / str(number)
-        place.mkdir()
-        kind = str(random.choice(list(counts)))
-        death = Death(kind, int(random.integers(1, counts[kind] + 1)))
-        run([*COMMANDS[name], "--out", "out"], place, death)
-        begun = (place / "out" / ("comparison.json" if name == "compare" else "suite.json")).exists()
-        ended = run_until_free(["resume", "out"] if begun else [*COMMANDS[name], "--out", "out"], place)
-        assert ended.code == 0, (death, ended.said)
-        require_the_same(place / "out", true_out)
-
-
 @pytest.mark.parametrize("name", COMMANDS)
-def test_killed_workers_are_named_and_their_runs_completed(name, whole, tmp_path):
-    true_out, _, seconds = whole(name)
-    for number in range(times(1, in_round=1)):
-        random = np.random.default_rng([seed_of_round(), number, *name.encode(), 1])
-        place = tmp_path / str(number)
-        place.mkdir()
-        process = start([*COMMANDS[name], "--out", "out"], place)
-        workers = wait_for_workers(process)
-        time.sleep(random.uniform(0, 0.7 * seconds))
-        victim = workers[int(random.integers(len(workers)))]
-        at_work = psutil.pid_exists(victim)
-        if at_work:
-            os.kill(victim, signal.SIGKILL)
-        ended = finish(process, place)
-        assert ended.code == 0, ended.said
-        if "killed by signal 9" not in ended.said:  # it had nothing left to do
-            assert "signal" not in ended.said
-        require_the_same(place / "out", true_out)
+def test_killed_parents_and_workers_leave_nothing_undone(name, whole, tmp_path):
+    """A killed parent is resumed, a killed worker is named and its run completed: bit for bit, both of them."""
+    for number in range(0 if name == "reproduce" else times(1, in_round=1)):
+        kill_the_parent(name, whole(name), tmp_path / f"parent{number}", [seed_of_round(), number, *name.encode()])
+    for number in range(times(0 if name == "suite" else 1, in_round=1)):
+        kill_a_worker(name, whole(name), tmp_path / f"worker{number}", [seed_of_round(), number, *name.encode(), 1])
+
+
+def kill_the_parent(name, reference, place, seed):
+    true_out, counts, _ = reference
+    random = np.random.default_rng(seed)
+    place.mkdir()
+    kind = str(random.choice(list(counts)))
+    death = Death(kind, int(random.integers(1, counts[kind] + 1)))
+    run([*COMMANDS[name], "--out", "out"], place, death)
+    begun = (place / "out" / ("comparison.json" if name == "compare" else "suite.json")).exists()
+    ended = run_until_free(["resume", "out"] if begun else [*COMMANDS[name], "--out", "out"], place)
+    assert ended.code == 0, (seed, death, ended.said)
+    require_the_same(place / "out", true_out)
+
+
+def kill_a_worker(name, reference, place, seed):
+    true_out, _, seconds = reference
+    random = np.random.default_rng(seed)
+    place.mkdir()
+    process = start([*COMMANDS[name], "--out", "out"], place)
+    workers = wait_for_workers(process)
+    time.sleep(random.uniform(0, 0.7 * seconds))
+    victim = workers[int(random.integers(len(workers)))]
+    if psutil.pid_exists(victim):
+        os.kill(victim, signal.SIGKILL)
+    ended = finish(process, place)
+    assert ended.code == 0, (seed, ended.said)
+    if "killed by signal 9" not in ended.said:  # it had nothing left to do
+        assert "signal" not in ended.said
+    require_the_same(place / "out", true_out)
 
 
 def wait_for_workers(process):
@@ -151,7 +153,7 @@ def training(seed, out):
 
 @pytest.mark.parametrize("pair", PAIRS)
 def test_of_two_processes_on_one_folder_one_is_refused(pair, ends, tmp_path):
-    for number in range(times(2, in_round=7)):
+    for number in range(times(1, in_round=7)):
         place = tmp_path / str(number)
         place.mkdir()
         if pair != "two trainings":
@@ -175,7 +177,7 @@ def test_of_two_processes_on_one_folder_one_is_refused(pair, ends, tmp_path):
 def test_full_disk_is_said_and_nothing_is_lost(command, ends, tmp_path):
     """No file may grow beyond so many bytes: the system refuses the write, as it does on a full disk."""
     largest = max(path.stat().st_size for path in newest_checkpoint(ends / "0").iterdir())
-    for number in range(times(2, in_round=3)):
+    for number in range(times(1, in_round=3)):
         random = np.random.default_rng([seed_of_round(), number, *command.encode(), 2])
         place = tmp_path / str(number)
         place.mkdir()

@@ -12,6 +12,8 @@ from cdqn.runs.stopping import stop_on_signal
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGHUP")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda number: number.name)
 def test_signal_is_a_wish_to_stop_and_the_second_one_acts_as_ever(number):
+    if signal.getsignal(number) == signal.SIG_IGN:  # as nohup does with SIGHUP
+        signal.signal(number, signal.SIG_DFL)
     before = signal.getsignal(number)
     with stop_on_signal() as stop:
         assert not stop.requested()
