@@ -25,7 +25,7 @@ COMPARE = [
     "--seeds",
     "1",
     "--steps",
-    "1500",
+    "500",
     "--jobs",
     "2",
     *SMALL,
