@@ -61,6 +61,14 @@ def run(arguments: list[str], folder: Path, death: Death | None = None, **more: 
     return finish(start(arguments, folder, death, **more), folder)
 
 
+def run_whole(arguments: list[str], folder: Path, count: bool = True) -> Ended:
+    """`cdqn ARGUMENTS`, which nobody disturbs and which must succeed, with the number of calls it made."""
+    folder.mkdir()
+    ended = run(arguments, folder, count=count)
+    assert ended.code == 0, ended.said
+    return ended
+
+
 def _run(arguments: list[str], folder: str, death: Death | None, more: dict[str, Any]) -> None:
     """In the process."""
     os.chdir(folder)

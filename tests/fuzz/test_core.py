@@ -10,7 +10,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given
 from hypothesis import strategies as st
-from replay_twins import SlowPrioritizedReplay, make_replay, make_rows
+from replay_twins import SlowPrioritizedReplay, make_replay, make_rows, sample_and_update_both
 
 from cdqn.envs import describe
 from cdqn.replay import MultiStep
@@ -49,13 +49,7 @@ def test_memory_is_its_slow_twin_through_any_history(seed, capacity, settings, n
             fast.add(rows)
             slow.add(rows)
         elif kind < 0.95:
-            batch = fast.sample(4, beta=0.6)
-            slots, weights = slow.sample(4, beta=0.6)
-            assert batch.slots.tolist() == slots
-            np.testing.assert_allclose(batch.weight, weights, rtol=1e-6)
-            errors = chooser.lognormal(sigma=3, size=4) * (chooser.random(4) < 0.9)
-            fast.update_priorities(batch.slots, errors)
-            slow.update_priorities(slots, errors)
+            sample_and_update_both(fast, slow, chooser, 4, beta=0.6)
         else:  # saved, and a new one goes on
             state = copy.deepcopy(fast.state_dict())
             fast = make_replay(capacity, seed=77, **settings)

@@ -4,7 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
-from children import Death, run
+from children import Death, run, run_whole
 from fuzzing import seed_of_round, times
 
 from run_files import assert_same_end
@@ -39,38 +39,23 @@ RUNS = {
 }
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """Runs that nobody killed, by name, with the number of calls they made."""
-    known = {}
-
-    def find(name):
-        if name not in known:
-            place = tmp_path_factory.mktemp("whole")
-            compiled = name == "compiled"
-            ended = run([*RUNS[name], "--out", "run"], place, count=not compiled)
-            assert ended.code == 0, ended.said
-            known[name] = place / "run", {"step": 450} if compiled else ended.counts
-        return known[name]
-
-    return find
-
-
 def begin_or_resume(name, place):
     """What a user does who finds the folder as it is."""
     return ["resume", "run"] if (place / "run" / "config.json").exists() else [*RUNS[name], "--out", "run"]
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_killed_runs_end_bit_for_bit_where_the_others_do(name, whole, tmp_path):
-    true_end, counts = whole(name)
+def test_killed_runs_end_bit_for_bit_where_the_others_do(name, tmp_path):
+    compiled = name == "compiled"
+    ended = run_whole([*RUNS[name], "--out", "run"], tmp_path / "whole", count=not compiled)
+    counts = {"step": 450} if compiled else ended.counts
     for number in range(times(1, in_round=1)):
         seed = [seed_of_round(), number, *name.encode()]
         random = np.random.default_rng(seed)
         place = tmp_path / str(number)
         place.mkdir()
         deaths = []
-        for _ in range(int(random.integers(1, 2 if name == "compiled" else 4))):  # a compiler takes its time
+        for _ in range(int(random.integers(1, 2 if compiled else 4))):  # a compiler takes its time
             kind = str(random.choice(list(counts)))
             deaths.append(Death(kind, int(random.integers(1, counts[kind] + 1))))
             ended = run(begin_or_resume(name, place), place, deaths[-1])
@@ -79,7 +64,7 @@ def test_killed_runs_end_bit_for_bit_where_the_others_do(name, whole, tmp_path):
         ended = run(begin_or_resume(name, place), place)
         assert ended.code == 0 or "is complete" in ended.said, (seed, deaths, ended.said)
         try:
-            assert_same_end(place / "run", true_end)
+            assert_same_end(place / "run", tmp_path / "whole" / "run")
         except AssertionError as error:
             raise AssertionError(f"{name}: seed {seed}, killed at {deaths}") from error
         shutil.rmtree(place)

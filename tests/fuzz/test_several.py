@@ -10,7 +10,7 @@ import time
 import numpy as np
 import psutil
 import pytest
-from children import SERVER, Death, finish, run, start
+from children import SERVER, Death, finish, run, run_whole, start
 from fuzzing import seed_of_round, times
 
 from run_files import assert_same_end, newest_checkpoint
@@ -34,23 +34,6 @@ SUITE = ["suite", "--scale", "smoke", "--tasks", "CartPole,FrozenLake", "--algor
 SUITE += ["--jobs", "2"]
 FIGURE = ["reproduce", "fig8", "--scale", "smoke", "--jobs", "2"]
 COMMANDS = {"compare": COMPARE, "suite": SUITE, "reproduce": FIGURE}
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """What each command leaves if nobody disturbs it, with the calls that its parent made and the time it took."""
-    known = {}
-
-    def find(name):
-        if name not in known:
-            place = tmp_path_factory.mktemp("whole")
-            begun = time.monotonic()
-            ended = run([*COMMANDS[name], "--out", "out"], place, count=True)
-            assert ended.code == 0, ended.said
-            known[name] = place / "out", ended.counts, time.monotonic() - begun
-        return known[name]
-
-    return find
 
 
 def require_the_same(out, true_out):
@@ -81,12 +64,15 @@ def run_until_free(arguments, place):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_killed_parents_and_workers_leave_nothing_undone(name, whole, tmp_path):
+def test_killed_parents_and_workers_leave_nothing_undone(name, tmp_path):
     """A killed parent is resumed, a killed worker is named and its run completed: bit for bit, both of them."""
+    begun = time.monotonic()
+    counts = run_whole([*COMMANDS[name], "--out", "out"], tmp_path / "whole").counts
+    reference = tmp_path / "whole" / "out", counts, time.monotonic() - begun
     for number in range(0 if name == "reproduce" else times(1, in_round=1)):
-        kill_the_parent(name, whole(name), tmp_path / f"parent{number}", [seed_of_round(), number, *name.encode()])
+        kill_the_parent(name, reference, tmp_path / f"parent{number}", [seed_of_round(), number, *name.encode()])
     for number in range(times(0 if name == "suite" else 1, in_round=1)):
-        kill_a_worker(name, whole(name), tmp_path / f"worker{number}", [seed_of_round(), number, *name.encode(), 1])
+        kill_a_worker(name, reference, tmp_path / f"worker{number}", [seed_of_round(), number, *name.encode(), 1])
 
 
 def kill_the_parent(name, reference, place, seed):

@@ -151,3 +151,14 @@ class SlowPrioritizedReplay:
             before = self.rows[slot].predecessor
             if before is not None and self.rows[before.slot] is before:
                 before.priority = max(before.priority, (delta / 2 + self.epsilon) ** self.alpha)
+
+
+def sample_and_update_both(fast, slow, chooser, count, beta):
+    """One batch from each, which must be the same, and new priorities for both."""
+    batch = fast.sample(count, beta=beta)
+    slots, weights = slow.sample(count, beta=beta)
+    assert batch.slots.tolist() == slots
+    np.testing.assert_allclose(batch.weight, weights, rtol=1e-6)
+    td_errors = chooser.lognormal(sigma=3, size=count) * (chooser.random(count) < 0.9)
+    fast.update_priorities(batch.slots, td_errors)
+    slow.update_priorities(slots, td_errors)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from replay_twins import SlowPrioritizedReplay, ids_in, make_replay, make_rows
+from replay_twins import SlowPrioritizedReplay, ids_in, make_replay, make_rows, sample_and_update_both
 
 SETTINGS = [
     {},
@@ -38,12 +38,6 @@ def test_prioritized_replay_agrees_with_its_slow_twin(capacity, most_rows, setti
             fast.add(rows)
             slow.add(rows)
         else:
-            batch = fast.sample(8, beta=0.7)
-            slots, weights = slow.sample(8, beta=0.7)
-            assert batch.slots.tolist() == slots
-            np.testing.assert_allclose(batch.weight, weights, rtol=1e-6)
-            td_errors = chooser.lognormal(sigma=3, size=8) * (chooser.random(8) < 0.9)
-            fast.update_priorities(batch.slots, td_errors)
-            slow.update_priorities(slots, td_errors)
+            sample_and_update_both(fast, slow, chooser, 8, beta=0.7)
         assert_same(fast, slow)
     assert added > 2 * capacity

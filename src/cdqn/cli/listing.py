@@ -1,8 +1,7 @@
 """What there is: algorithms, presets, environments, runs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import gymnasium as gym
 from rich.console import Console, RenderableType
@@ -51,22 +50,24 @@ def catalogue(runs: Path) -> Iterator[RenderableType]:
 
 def figures(console: Console) -> Iterator[RenderableType]:
     """The parts of `cdqn list figures`; what they take is measured, which takes a while itself."""
-    from cdqn.experiments.reproduce import FIGURES, cost
+    from cdqn.experiments.reproduce import FIGURES
     from cdqn.experiments.request import SCALES
 
     table = _table("figure", "paper", "shows", *SCALES)
     with console.status("measuring how fast this machine is"):
         for name, figure in FIGURES.items():
-            costs = [_cost_text(lambda name=name, scale=scale: cost(name, scale)) for scale in SCALES]  # type: ignore[misc]
-            table.add_row(name, f"{figure.label}, {figure.section}", figure.title, *map(cell, costs))
+            costs = [cell(_cost_text(name, scale)) for scale in SCALES]
+            table.add_row(name, f"{figure.label}, {figure.section}", figure.title, *costs)
     yield table
     yield "[dim]hours of one core on this machine, estimated; memory of the largest run[/]"
 
 
-def _cost_text(measure: Callable[[], Any]) -> str:
+def _cost_text(name: str, scale: str) -> str:
     """Runs, steps, hours and memory; or why it cannot be told."""
+    from cdqn.experiments.reproduce import cost
+
     try:
-        runs, steps, unit, hours, memory = measure()
+        runs, steps, unit, hours, memory = cost(name, scale)
     except MissingPackageError as error:
         return str(error)
     took = f"{hours:,.1f} h" if hours >= 1 else f"{60 * hours:.0f} min" if hours >= 1 / 60 else "seconds"

@@ -1,7 +1,7 @@
 """What the reproduction of a figure yields: its data, and the paper's sentences with a verdict on each."""
 
 import csv
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +43,7 @@ class Reproduction(NamedTuple):
     """What was run: runs, seed, scale."""
     rows: list[Point]
     claims: list[Claim]
-    published: Iterable[Point] = ()
+    published: Sequence[Point] = ()
     """The authors' own curves, where they are known, under the names of ours."""
     settings: Mapping[str, Any] = {}
     """With what it was run, where that says more than the scale."""

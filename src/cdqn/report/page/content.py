@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from cdqn.errors import CheckpointError
 from cdqn.report.palette import ALGORITHMS, OTHER_COLOURS
 from cdqn.report.reproduction import Claim, Point
+from cdqn.report.runs import read_run
 from cdqn.storage.files import read_json, require_no_links
 
 LOG_DECADES = 2.5
@@ -103,12 +104,20 @@ def _unfinished(folder: Path) -> list[str]:
     """Runs of games that have been begun and have not come to their evaluation."""
     found = []
     for config in sorted(folder.glob("games/*/*/*/*/config.json")):
-        metrics = config.parent / "metrics.jsonl"
-        if not metrics.exists() or b'"evaluation"' not in metrics.read_bytes():
+        if not _is_complete(config.parent):
             found.append(
                 f"{config.parent.relative_to(folder)} is not complete: the command that began it goes on with it"
             )
     return found
+
+
+def _is_complete(folder: Path) -> bool:
+    """Whether a run has been evaluated at the end of its budget."""
+    try:
+        run = read_run(folder)
+        return run.final_evaluation is not None and run.final_evaluation["step"] >= run.config["steps"]
+    except (CheckpointError, KeyError, TypeError):
+        return False
 
 
 def _order(name: str) -> tuple[int, str]:
