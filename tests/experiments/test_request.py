@@ -7,13 +7,14 @@ from cdqn.experiments.cooling import runs as cooling
 from cdqn.experiments.request import SCALES, Request
 from cdqn.experiments.section3 import cliff_walking, conditioning
 from cdqn.experiments.wet_chicken import runs as wet_chicken
+from cdqn.runs.workers.local import LocalPool
 
 
 def test_a_scale_or_a_number_that_is_not_there_is_refused():
     with pytest.raises(ConfigError, match="'huge': choose from smoke, laptop, paper"):
         Request("huge")
     with pytest.raises(ConfigError, match="jobs is 0"):
-        Request(jobs=0)
+        Request(pool=LocalPool(0))
     with pytest.raises(ConfigError, match="runs is -1"):
         Request(runs=-1)
 

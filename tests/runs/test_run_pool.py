@@ -16,6 +16,7 @@ from cdqn.errors import ConfigError
 from cdqn.runs import run_pool
 from cdqn.runs.run_pool import PlannedRun, run_all
 from cdqn.runs.runner import has_rows, train_run
+from cdqn.runs.workers.local import LocalPool
 from cdqn.storage.checkpoint import newest_step
 
 SMALL = {
@@ -48,7 +49,7 @@ def test_what_ends_one_run_leaves_the_others_alone(tmp_path, monkeypatch):
     train_run(Agent.from_config(*runs["complete"]), tmp_path / "all" / "complete")
     complete = (tmp_path / "all" / "complete" / "metrics.jsonl").read_bytes()
     rows: list[tuple[str, dict]] = []
-    outcomes = run_all(tmp_path / "all", runs, jobs=1, on_row=lambda name, row: rows.append((name, row)))
+    outcomes = run_all(tmp_path / "all", runs, pool=LocalPool(1), on_row=lambda name, row: rows.append((name, row)))
     assert [outcome.name for outcome in outcomes] == list(runs)
     by_name = {outcome.name: outcome for outcome in outcomes}
     assert [name for name, outcome in by_name.items() if outcome.finished] == ["dies-once", "complete", "good"]
@@ -74,7 +75,7 @@ def test_what_ends_one_run_leaves_the_others_alone(tmp_path, monkeypatch):
 
 def test_no_jobs_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="jobs is 0"):
-        run_all(tmp_path, {"a": planned("CartPole-v1")}, jobs=0)
+        run_all(tmp_path, {"a": planned("CartPole-v1")}, pool=LocalPool(0))
 
 
 def test_compare_shows_what_there_is_and_what_is_missing_and_why(tmp_path, monkeypatch, capsys):

@@ -5,6 +5,7 @@ What a command needs is imported where it runs: the others need not wait for it.
 
 from collections.abc import Iterable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,38 @@ console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
 ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where several runs are done."""
+
+    jobs: int | None = None
+    """Runs at a time; default: one for each core."""
+    on: str = "local"
+    """local: this machine; ray: a Ray cluster, found by itself; or the address of one, host:port."""
+    cpus_per_run: float = 1.0
+    """On Ray: what a run takes of the cluster."""
+    gpus_per_run: float = 0.0
+    """On Ray: the share of a GPU that a run takes."""
+
+    def pool(self) -> Any:
+        """The processes; on Ray the connection is made here."""
+        if self.on == "local":
+            from cdqn.runs.workers.local import LocalPool
+
+            return LocalPool(self.jobs)
+        from cdqn.runs.workers.cluster import RayPool
+
+        return RayPool(self.on, self.jobs, self.cpus_per_run, self.gpus_per_run)
+
+    def flags(self) -> list[str]:
+        """Those that were given, as one would type them."""
+        given = {name: value for name, value in vars(self).items() if value != getattr(Where, name)}
+        return [f"--{name.replace('_', '-')} {value}" for name, value in given.items()]
+
+
+WhereFlags = OmitArgPrefixes[Annotated[Where, arg(name="")]]
 AllowImport = UseAppendAction[tuple[str, ...]]
 INTERRUPTED = 130
 MOST_SEEDS = 1000

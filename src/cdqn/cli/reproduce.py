@@ -5,13 +5,13 @@ where it runs: the others need not wait for it.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from tyro.conf import Positional
 
-from cdqn.cli.common import MOST_SEEDS, console, errors
+from cdqn.cli.common import MOST_SEEDS, Where, WhereFlags, console, errors
 from cdqn.errors import ConfigError
 from cdqn.report.terminal import say
 
@@ -76,10 +76,9 @@ class Reproduce:
     """Seed of the runs."""
     runs: int | None = None
     """Independent runs of each setting; default: as many as the scale has. Fewer take less time."""
-    jobs: int | None = None
-    """Runs at a time; default: one for each core."""
     out: Path = Path("runs/reproduce")
     """Where data and pictures go."""
+    where: WhereFlags = field(default_factory=Where)
 
     def run(self) -> int:
         from cdqn.cli.console import CountDisplay
@@ -90,12 +89,13 @@ class Reproduce:
 
         names = list(reproduce.FIGURES) if self.figures == ["all"] else list(dict.fromkeys(self.figures))
         reproduce.check(names)
+        pool = self.where.pool()
         with writing(self.out):
             self.out.mkdir(parents=True, exist_ok=True)
         for name in names:
             begun = time.monotonic()
             with CountDisplay(f"{name}, {self.scale}", 1, console) as display:
-                request = Request(self.scale, self.seed, self.jobs, self.out, self.runs, display.set)
+                request = Request(self.scale, self.seed, pool, self.out.absolute(), self.runs, display.set)
                 result = reproduce.run(name, request)
             with writing(self.out):
                 written = self._write(name, result, time.monotonic() - begun)
@@ -137,9 +137,9 @@ class Reproduce:
 
     def _command(self, name: str) -> str:
         """The line that repeats it."""
-        given = [("--seed", self.seed, 0), ("--runs", self.runs, None), ("--jobs", self.jobs, None)]
+        given = [("--seed", self.seed, 0), ("--runs", self.runs, None)]
         flags = [f"{flag} {value}" for flag, value, default in given if value != default]
-        return " ".join(["cdqn reproduce", name, "--scale", self.scale, *flags])
+        return " ".join(["cdqn reproduce", name, "--scale", self.scale, *flags, *self.where.flags()])
 
 
 def versions() -> dict[str, str]:

@@ -17,6 +17,8 @@ from cdqn.cli.common import (
     INTERRUPTED,
     MOST_SEEDS,
     ConfigFlags,
+    Where,
+    WhereFlags,
     console,
     default_folder,
     errors,
@@ -38,14 +40,13 @@ class Compare:
     """Which ones, separated by commas; module:Class for one of your own."""
     seeds: int = 5
     """Runs of each algorithm, with seeds from --seed upwards."""
-    jobs: int | None = None
-    """Processes at a time; default: one for each core."""
     preset: str | None = None
     """A named set of settings (`cdqn list`); flags go before it."""
     same_settings: bool = False
     """Give all algorithms the settings of the first one, in place of each one's own defaults."""
     out: Path | None = None
     """The folder of the comparison; default runs/compare-ENV."""
+    where: WhereFlags = field(default_factory=Where)
     config: ConfigFlags = field(default_factory=Config)
 
     given: ClassVar[dict[str, Any]] = {}
@@ -55,10 +56,10 @@ class Compare:
         from cdqn.envs import module_of
         from cdqn.runs.comparison import create_comparison
 
-        configs = self.configs()
+        configs, pool = self.configs(), self.where.pool()
         folder = self.out or default_folder(f"compare-{self.env_id}")
         create_comparison(folder, self.env_id, configs, self.preset)
-        return finish_comparison(folder, self.jobs, [module_of(self.env_id) or ""])
+        return finish_comparison(folder, pool, [module_of(self.env_id) or ""])
 
     def configs(self) -> list[Config]:
         """One for each run: an algorithm's own defaults, or those of the first one, and what was given."""
@@ -99,22 +100,22 @@ class Suite:
     """Runs of each algorithm on each task, with seeds from --seed upwards."""
     seed: int = 0
     """The first seed."""
-    jobs: int | None = None
-    """Processes at a time; default: one for each core."""
     out: Path = Path("runs/suite")
     """The folder of the suite. One that exists is continued."""
+    where: WhereFlags = field(default_factory=Where)
 
     def run(self) -> int:
         from cdqn.runs.suite import open_suite, plan_suite
         from cdqn.tasks.suite import TASKS
 
         tasks = list(TASKS) if self.tasks is None else names(self.tasks)
+        pool = self.where.pool()
         plan = plan_suite(self.scale, tasks, names(self.algorithms), self.seed, self.seeds)
         open_suite(self.out, self.scale, plan)
-        return finish_suite(self.out, plan, self.jobs)
+        return finish_suite(self.out, plan, pool)
 
 
-def finish_comparison(folder: Path, jobs: int | None, allow_import: Iterable[str]) -> int:
+def finish_comparison(folder: Path, pool: Any, allow_import: Iterable[str]) -> int:
     import numpy as np
 
     from cdqn.report import figures, tables
@@ -122,7 +123,7 @@ def finish_comparison(folder: Path, jobs: int | None, allow_import: Iterable[str
     from cdqn.runs.comparison import planned_runs
 
     plan = planned_runs(folder, allow_import)
-    outcomes = _run_all(folder, plan, jobs, f"`cdqn resume {folder}` resumes it")
+    outcomes = _run_all(folder, plan, pool, f"`cdqn resume {folder}` resumes it")
     if outcomes is None:
         return INTERRUPTED
     runs, problems = _readable_runs(folder, outcomes)
@@ -138,13 +139,13 @@ def finish_comparison(folder: Path, jobs: int | None, allow_import: Iterable[str
     return _tell_missing(problems, f"`cdqn resume {folder}` tries again what is missing")
 
 
-def finish_suite(folder: Path, plan: Any, jobs: int | None) -> int:
+def finish_suite(folder: Path, plan: Any, pool: Any) -> int:
     import numpy as np
 
     from cdqn.report import suite
     from cdqn.storage.files import writing
 
-    outcomes = _run_all(folder, plan, jobs, f"`cdqn resume {folder}` resumes it")
+    outcomes = _run_all(folder, plan, pool, f"`cdqn resume {folder}` resumes it")
     if outcomes is None:
         return INTERRUPTED
     runs = suite.read_suite(folder)
@@ -162,7 +163,7 @@ def finish_suite(folder: Path, plan: Any, jobs: int | None) -> int:
     return _tell_missing(problems, f"`cdqn resume {folder}` tries again what is missing")
 
 
-def _run_all(folder: Path, plan: Any, jobs: int | None, resume: str) -> Any:
+def _run_all(folder: Path, plan: Any, pool: Any, resume: str) -> Any:
     """The outcomes of all runs, shown while they last; None after an interruption."""
     from cdqn.cli.console import RunsDisplay
     from cdqn.runs.folders import locked
@@ -171,7 +172,7 @@ def _run_all(folder: Path, plan: Any, jobs: int | None, resume: str) -> Any:
     totals = {name: run.config.steps for name, run in plan.items()}
     try:
         with locked(folder), RunsDisplay(totals, console) as display:
-            return run_all(folder, plan, jobs, display)
+            return run_all(folder, plan, pool, display)
     except KeyboardInterrupt:
         say(console, f"stopped: {resume}")
         return None

@@ -11,7 +11,16 @@ from typing import Any
 
 from tyro.conf import Positional
 
-from cdqn.cli.common import AllowImport, ConfigFlags, callbacks_for, conclude, console, default_folder
+from cdqn.cli.common import (
+    AllowImport,
+    ConfigFlags,
+    Where,
+    WhereFlags,
+    callbacks_for,
+    conclude,
+    console,
+    default_folder,
+)
 from cdqn.cli.several import finish_comparison, finish_suite
 from cdqn.config import Config
 from cdqn.errors import ConfigError
@@ -55,8 +64,7 @@ class Resume:
     """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
     steps: int | None = None
     """Train up to this step instead of the run's own budget."""
-    jobs: int | None = None
-    """Processes for a comparison or a suite; default: one for each core."""
+    where: WhereFlags = field(default_factory=Where)
     allow_import: AllowImport = ()
     """A module of code that the run names, module:Name, which may be imported; can be given several times."""
 
@@ -66,9 +74,9 @@ class Resume:
         from cdqn.runs.runner import resume_run
 
         if is_comparison(self.run_folder):
-            return finish_comparison(self.run_folder, self.jobs, self.allow_import)
+            return finish_comparison(self.run_folder, self.where.pool(), self.allow_import)
         if suite.is_suite(self.run_folder):
-            return finish_suite(self.run_folder, suite.planned_runs(self.run_folder), self.jobs)
+            return finish_suite(self.run_folder, suite.planned_runs(self.run_folder), self.where.pool())
         with ExitStack() as stack:
             outcome = resume_run(
                 self.run_folder,

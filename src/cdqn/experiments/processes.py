@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from cdqn.errors import CdqnError
 from cdqn.runs.process import tune_process
 from cdqn.runs.stopping import Stop
-from cdqn.runs.workers import perform_all
+from cdqn.runs.workers.tasks import Pool, perform_all
 
 T = TypeVar("T")
 
@@ -20,11 +20,11 @@ ATTEMPTS = 2
 
 def run_tasks(
     tasks: Mapping[str, Callable[..., T]],
-    jobs: int,
+    pool: Pool,
     size: int,
     on_progress: Callable[[int, int], None] | None = None,
 ) -> list[T]:
-    """The results of `tasks`, at most `jobs` at a time, each in a process with one thread.
+    """The results of `tasks`, each in a process of the pool, with one thread.
 
     A task is called with `on_progress`, to be told how much of its `size` is done. One whose process dies is begun
     again once, with a warning. Ctrl-C, or an error in one task, ends them all, and the error says which task it was;
@@ -33,7 +33,7 @@ def run_tasks(
     done = dict.fromkeys(tasks, 0)
     results: dict[str, T] = {}
     died: set[str] = set()
-    with closing(perform_all(tasks, _run, jobs, attempts=ATTEMPTS)) as events:
+    with closing(perform_all(tasks, _run, pool, attempts=ATTEMPTS)) as events:
         for name, kind, value in events:
             if kind == "failed" or (kind == "died" and name in died):
                 raise CdqnError(f"{name} failed in its process: {value}")

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdqn.errors import ConfigError
+from cdqn.runs.workers.local import LocalPool
+from cdqn.runs.workers.tasks import Pool
 
 SCALES = ("smoke", "laptop", "paper")
 """Does it run; shorter than the paper's; as published."""
@@ -19,8 +21,8 @@ class Request:
 
     scale: str = "paper"
     seed: int = 0
-    jobs: int | None = None
-    """Runs at a time; unset: one for each core."""
+    pool: Pool = field(default_factory=LocalPool)
+    """Where runs are done, and how many at a time."""
     out: Path | None = None
     """Where a long experiment keeps what it needs to go on."""
     runs: int | None = None
@@ -32,15 +34,13 @@ class Request:
             raise ConfigError(f"there is no scale {self.scale!r}: choose from {', '.join(SCALES)}")
         if not 0 <= self.seed < 2**63:
             raise ConfigError(f"seed is {self.seed}: it must be a whole number from 0 on, below 2⁶³")
-        for name in ("jobs", "runs"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ConfigError(f"{name} is {value}: it must be a whole number of at least 1")
+        if self.runs is not None and self.runs < 1:
+            raise ConfigError(f"runs is {self.runs}: it must be a whole number of at least 1")
 
     @property
-    def processes(self) -> int:
-        """`jobs`, as a number."""
-        return self.jobs or os.cpu_count() or 1
+    def threads(self) -> int:
+        """For what takes seconds, and is done in this process."""
+        return min(self.pool.jobs, os.cpu_count() or 1)
 
     def about(self, runs: int) -> str:
         """For the caption: runs, seed and scale."""

@@ -10,7 +10,7 @@ def ale_roms() -> list[str]:
     try:
         from ale_py.roms import get_all_rom_ids
     except ImportError as error:
-        raise _missing("Atari games need ale-py", "atari") from error
+        raise missing("Atari games need ale-py", "atari") from error
     roms: list[str] = get_all_rom_ids()
     return roms
 
@@ -20,7 +20,7 @@ def ale_vector_env() -> Any:
     try:
         from ale_py.vector_env import AtariVectorEnv
     except ImportError as error:
-        raise _missing("Atari games need ale-py", "atari") from error
+        raise missing("Atari games need ale-py", "atari") from error
     return AtariVectorEnv
 
 
@@ -29,7 +29,7 @@ def minatar_gym(env_id: str) -> Any:
     try:
         import minatar.gym
     except ImportError as error:
-        raise _missing(f"{env_id} needs minatar", "minatar") from error
+        raise missing(f"{env_id} needs minatar", "minatar") from error
     return minatar.gym
 
 
@@ -38,9 +38,9 @@ def zstandard_module() -> Any:
     try:
         import zstandard
     except ImportError as error:
-        raise _missing("a memory of frames needs zstandard", "atari") from error
+        raise missing("a memory of frames needs zstandard", "atari") from error
     return zstandard
 
 
-def _missing(what: str, extra: str) -> MissingPackageError:
+def missing(what: str, extra: str) -> MissingPackageError:
     return MissingPackageError(f"{what}: pip install 'cdqn[{extra}]'")

@@ -5,7 +5,6 @@ death of its process, leaves the others alone. `open_plan` writes down which run
 they continue what is there.
 """
 
-import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -21,7 +20,8 @@ from cdqn.runs.folders import locked
 from cdqn.runs.process import tune_process
 from cdqn.runs.runner import is_complete, resume_run, train_run
 from cdqn.runs.stopping import Stop, stop_on_signal
-from cdqn.runs.workers import perform_all
+from cdqn.runs.workers.local import LocalPool
+from cdqn.runs.workers.tasks import Pool, perform_all
 from cdqn.storage.checkpoint import newest_step
 from cdqn.storage.files import read_json, write_json, writing
 from cdqn.storage.named_code import import_pieces
@@ -30,6 +30,9 @@ from cdqn.training.events import Evaluated, Event, Progress, Row, Warned
 OnRow = Callable[[str, Row], None]
 ATTEMPTS = 2
 """A process that dies twice in one run will do so again: an environment that crashes, a memory too large."""
+
+
+NOT_SHARED = "{folder} is not the same folder on all machines: on a cluster --out must lie on a disk that they share"
 
 
 class PlannedRun(NamedTuple):
@@ -56,25 +59,27 @@ class RunOutcome:
 
 
 def run_all(
-    folder: Path, runs: Mapping[str, PlannedRun], jobs: int | None = None, on_row: OnRow | None = None
+    folder: Path, runs: Mapping[str, PlannedRun], pool: Pool | None = None, on_row: OnRow | None = None
 ) -> list[RunOutcome]:
-    """Train every run that is not complete, `jobs` at a time, in the folders FOLDER/NAME.
+    """Train every run that is not complete, in the folders FOLDER/NAME; `pool`: where (unset: on all cores).
 
     A run whose process dies is begun again once, from its checkpoint. KeyboardInterrupt after Ctrl-C, SIGTERM or
     SIGHUP, when the runs under way have written their checkpoints.
     """
     if outside := [name for name in runs if ".." in Path(name).parts or Path(name).is_absolute()]:
         raise CheckpointError(f"{folder} names a run {outside[0]!r}, which would lie outside of it: it is not ours")
-    tasks = {name: (folder / name, planned) for name, planned in runs.items()}
+    there = folder.absolute()  # a worker may be elsewhere
+    tasks = {name: (there, name, planned) for name, planned in runs.items()}
     outcomes: dict[str, RunOutcome] = {}
     tell = on_row or (lambda name, row: None)
-    at_once = os.cpu_count() or 1 if jobs is None else jobs
-    with stop_on_signal() as stop, closing(perform_all(tasks, _train_or_resume, at_once, stop, ATTEMPTS)) as events:
+    pool = pool or LocalPool()
+    with stop_on_signal() as stop, closing(perform_all(tasks, _train_or_resume, pool, stop, ATTEMPTS)) as events:
         for name, kind, value in events:
             if kind == "said":
                 tell(name, value)
             elif kind == "returned":
-                outcomes[name] = RunOutcome(name, value, None)
+                lost = None if (folder / name / "config.json").exists() else NOT_SHARED.format(folder=there)
+                outcomes[name] = RunOutcome(name, value and lost is None, lost)
             else:
                 again = kind == "died" and name not in outcomes
                 advice = "; it resumes from its checkpoint" if again else ""
@@ -129,9 +134,12 @@ def _require_unchanged(folder: Path, begun: Settings, asked: Settings) -> None:
                 )
 
 
-def _train_or_resume(task: tuple[Path, PlannedRun], tell: Callable[[Row], None], stop: Stop) -> bool:
+def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], None], stop: Stop) -> bool:
     """In a worker: train, go on, or find that nothing is left to do. Whether the run came to its end."""
-    run, (env_id, config) = task
+    folder, name, (env_id, config) = task
+    if not folder.is_dir():
+        raise CheckpointError(NOT_SHARED.format(folder=folder))
+    run = folder / name
     callbacks = [partial(_pass_on, tell)]
     tune_process()
     import_pieces(vars(config))  # whoever planned the run has named them

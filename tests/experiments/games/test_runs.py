@@ -10,6 +10,7 @@ from cdqn.errors import CdqnError, ConfigError
 from cdqn.experiments.games import runs
 from cdqn.experiments.games.plans import FIGURES
 from cdqn.experiments.request import Request
+from cdqn.runs.workers.local import LocalPool
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +20,7 @@ def out(tmp_path_factory):
 
 def test_table_trains_the_runs_of_figure_7_and_tests_each(out):
     told = []
-    request = Request("smoke", jobs=1, out=out, on_progress=lambda done, total: told.append((done, total)))
+    request = Request("smoke", pool=LocalPool(1), out=out, on_progress=lambda done, total: told.append((done, total)))
     result = runs.table1(request)
     assert {(row.algorithm, row.setting) for row in result.rows} == {
         (algorithm, f"MinAtar/{game}-v1") for algorithm in ("cdqn", "dqn") for game in ("Seaquest", "Asterix")
@@ -34,7 +35,7 @@ def test_table_trains_the_runs_of_figure_7_and_tests_each(out):
 def test_finished_runs_are_not_repeated_and_shared_by_figures(out):
     before = {path: path.stat().st_mtime_ns for path in out.rglob("metrics.jsonl")}
     assert before, "the test before this one leaves runs"
-    result = runs.fig7(Request("smoke", jobs=1, out=out))
+    result = runs.fig7(Request("smoke", pool=LocalPool(1), out=out))
     assert {path: path.stat().st_mtime_ns for path in out.rglob("metrics.jsonl")} == before
     assert {row.quantity for row in result.rows} == {"return", "loss", "q_over_bound"}
     assert [claim.holds for claim in result.claims] == [None] * 4
@@ -46,7 +47,7 @@ def test_runs_of_a_folder_keep_their_settings(out, monkeypatch):
     changed = tuple(line._replace(settings={**line.settings, "alpha": 0.5}) for line in figure.laptop)
     monkeypatch.setitem(FIGURES, "fig7", figure._replace(laptop=changed))
     with pytest.raises(ConfigError, match=r"holds fig7/\w+/c?dqn-seed0 with alpha 0.9, and 0.5 is asked for"):
-        runs.fig7(Request("smoke", jobs=1, out=out))
+        runs.fig7(Request("smoke", pool=LocalPool(1), out=out))
 
 
 def test_runs_that_are_not_complete_are_named(tmp_path, monkeypatch):
@@ -57,7 +58,7 @@ def test_runs_that_are_not_complete_are_named(tmp_path, monkeypatch):
 
     monkeypatch.setattr(runs, "run_all", fail)
     with pytest.raises(CdqnError, match=r"2 of 2 runs are not complete \(fig5/SpaceInvaders/cdqn-seed0: its process"):
-        runs.fig5(Request("smoke", jobs=1, out=tmp_path))
+        runs.fig5(Request("smoke", pool=LocalPool(1), out=tmp_path))
 
 
 def test_seeds_are_the_requested_ones():

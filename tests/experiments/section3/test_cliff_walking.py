@@ -6,6 +6,7 @@ import pytest
 from cdqn.experiments.request import Request
 from cdqn.experiments.section3.cliff_walking import fig1, fig2, fig3
 from cdqn.experiments.section3.runs import DISTANCE, MIN_Q, MSBE, RETURN
+from cdqn.runs.workers.local import LocalPool
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ from cdqn.experiments.section3.runs import DISTANCE, MIN_Q, MSBE, RETURN
 )
 def test_a_smoke_run_has_every_curve_of_its_figure(figure, name, series):
     told: list[tuple[int, int]] = []
-    result = figure(Request("smoke", seed=3, jobs=2, on_progress=lambda *progress: told.append(progress)))
+    result = figure(Request("smoke", seed=3, pool=LocalPool(2), on_progress=lambda *progress: told.append(progress)))
     assert result.name == name
     assert {(row.algorithm, row.setting, row.quantity) for row in result.rows} == series
     assert "seed 3, scale smoke" in result.about

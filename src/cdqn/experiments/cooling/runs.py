@@ -93,7 +93,7 @@ def fig9(request: Request) -> Reproduction:
         )
         for seed, algorithm in itertools.product(seeds, COMPARED)
     }
-    runs = run_tasks(tasks, request.processes, setting.tests, request.on_progress)
+    runs = run_tasks(tasks, request.pool, setting.tests, request.on_progress)
     about = f"{setting.runs} runs of each, seeds {seeds[0]} to {seeds[-1]}, scale {request.scale}"
     return Reproduction("fig9", about, rows(runs), judge(runs, request.scale))
 
@@ -126,7 +126,7 @@ def compare_controllers(request: Request) -> Reproduction:
     episodes = SCALES[request.scale].final_episodes
     names = [*controllers.CONTROLLERS, "none"]
     tasks = {name: partial(measure_controller, name, episodes) for name in names}
-    found = run_tasks(tasks, request.processes, 1, request.on_progress)
+    found = run_tasks(tasks, request.pool, 1, request.on_progress)
     energies = dict(zip(names, found, strict=True))
     data = [Point(name, f"{episodes} episodes", 0, "energy", *energy) for name, energy in energies.items()]
     about = f"mean of {episodes} episodes, energy over t from 50 to 100, seed {TEST_SEED}, scale {request.scale}"

@@ -17,6 +17,7 @@ from cdqn.config import Config
 from cdqn.errors import ConfigError
 from cdqn.experiments.demo.offline import History, collect_random, train_offline
 from cdqn.experiments.processes import run_tasks
+from cdqn.runs.workers.local import LocalPool
 from cdqn.training.divergence import MARGIN
 from cdqn.training.metrics import value_bound
 
@@ -124,7 +125,7 @@ def run_demo(
         f"{ALGORITHMS[algorithm].label} with seed {seed}": partial(_train, setting, algorithm, seed)
         for seed, algorithm in itertools.product(range(FIRST_SEED, FIRST_SEED + seeds), ALGORITHMS)
     }
-    runs = run_tasks(tasks, jobs, setting.updates, on_progress)
+    runs = run_tasks(tasks, LocalPool(jobs), setting.updates, on_progress)
     return DemoResult(setting, tuple(runs), time.perf_counter() - started)
 
 

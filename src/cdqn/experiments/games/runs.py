@@ -44,7 +44,7 @@ def table1(request: Request) -> Reproduction:
         for folder in folders
         if not _is_tested(folder, episodes)
     }
-    run_tasks(tasks, request.processes, 4 * episodes, request.on_progress)
+    run_tasks(tasks, request.pool, 4 * episodes, request.on_progress)
     cells = protocol.table1(folders)
     data = [
         Point(
@@ -77,7 +77,7 @@ def _train(name: str, request: Request) -> tuple[list[Result], range]:
     plan = planned_runs(name, request.scale, seeds)
     folder = (request.out or Path()) / "games" / request.scale
     open_plan(folder / PLAN_FILE, {}, plan)
-    outcomes = run_all(folder, plan, request.processes, _progress(plan, request.on_progress))
+    outcomes = run_all(folder, plan, request.pool, _progress(plan, request.on_progress))
     if missing := [f"{outcome.name}: {outcome.problem}" for outcome in outcomes if not outcome.finished]:
         raise CdqnError(
             f"{len(missing)} of {len(plan)} runs are not complete ({'; '.join(missing)}): the same command tries again"

@@ -80,7 +80,7 @@ def fig1(request: Request) -> Reproduction:
     """RG is slower than Q-table learning, and the more so on the doubled system."""
     size = _size_of(request)
     tasks = fig1_tasks()
-    curves = run_all(tasks, size.runs, (request.seed, 1), request.processes, request.on_progress)
+    curves = run_all(tasks, size.runs, (request.seed, 1), request.threads, request.on_progress)
     data = _rows_of(tasks, curves, lambda task: f"width {task.width}", (MSBE, DISTANCE))
     named = {(task.algorithm, task.width): curve for task, curve in zip(tasks, curves, strict=True)}
     claims = fig1_claims(named, request.seed)
@@ -91,7 +91,7 @@ def fig2(request: Request) -> Reproduction:
     """How the learning time depends on γ, at width 10."""
     size = _size_of(request)
     tasks = fig2_tasks(size)
-    curves = run_all(tasks, size.runs, (request.seed, 2), request.processes, request.on_progress)
+    curves = run_all(tasks, size.runs, (request.seed, 2), request.threads, request.on_progress)
     data = _rows_of(tasks, curves, lambda task: f"gamma {task.discount:g}", (MSBE,))
     named = {(task.algorithm, task.discount): curve for task, curve in zip(tasks, curves, strict=True)}
     claims = fig2_claims(named, request.seed)
@@ -102,7 +102,7 @@ def fig3(request: Request) -> Reproduction:
     """Online, RG learns only what exploration finds for it."""
     size = _size_of(request)
     tasks = fig3_tasks(size)
-    curves = run_all(tasks, size.trials, (request.seed, 3), request.processes, request.on_progress)
+    curves = run_all(tasks, size.trials, (request.seed, 3), request.threads, request.on_progress)
     data = _rows_of(tasks, curves, lambda task: f"epsilon {task.epsilon:g}", (RETURN, MIN_Q))
     named = dict(zip(_POLICIES, curves, strict=True))
     claims = fig3_claims(named)

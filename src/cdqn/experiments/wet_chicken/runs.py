@@ -28,6 +28,7 @@ from cdqn.experiments.wet_chicken.claims import Curves, judge, rows
 from cdqn.experiments.wet_chicken.figure import published
 from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 from cdqn.report.reproduction import Reproduction
+from cdqn.runs.workers.tasks import Pool
 from cdqn.storage.checkpoint import load_checkpoint, newest_step, save_checkpoint
 
 FloatArray = NDArray[np.float64]
@@ -101,7 +102,7 @@ def reproduce(request: Request) -> Reproduction:
     if request.runs is not None:
         setting = dataclasses.replace(setting, repeats=request.runs)
     folder = (request.out or Path()) / "wet_chicken" / f"{request.scale}-{setting.repeats}-seed{request.seed}"
-    curves = train_all(setting, request.seed, request.processes, folder, request.on_progress)
+    curves = train_all(setting, request.seed, request.pool, folder, request.on_progress)
     about = (
         f"{setting.epochs} epochs on {setting.transitions:,} transitions, batch {setting.batch_size}, "
         f"{request.about(setting.repeats)}"
@@ -112,7 +113,7 @@ def reproduce(request: Request) -> Reproduction:
 
 
 def train_all(
-    setting: WetChickenSetting, seed: int, jobs: int, folder: Path, on_progress: OnProgress | None = None
+    setting: WetChickenSetting, seed: int, pool: Pool, folder: Path, on_progress: OnProgress | None = None
 ) -> Curves:
     """The three algorithms on all repeats."""
     # Two groups at least, for two cores, but none of a single repeat: that takes nearly as long as two.
@@ -125,7 +126,7 @@ def train_all(
         )
         for algorithm, group in names
     }
-    histories = run_tasks(tasks, jobs, setting.epochs, on_progress)
+    histories = run_tasks(tasks, pool, setting.epochs, on_progress)
     reward: dict[str, FloatArray] = {}
     q: dict[str, FloatArray] = {}
     for algorithm in ALGORITHMS:

@@ -3,10 +3,9 @@
 import os
 import signal
 
-import pytest
-
 from cdqn.errors import ConfigError
-from cdqn.runs.workers import describe_error, perform_all
+from cdqn.runs.workers.local import LocalPool
+from cdqn.runs.workers.tasks import describe_error, perform_all
 
 
 def begun(task, say, stop):
@@ -25,7 +24,7 @@ def echo(task, say, stop):
 
 def test_events_tell_what_each_task_said_and_how_it_ended():
     """One process at a time: a task that failed leaves its worker to the next, one that died is begun again."""
-    events = list(perform_all({"a": "fail", "b": "die", "c": "done"}, echo, jobs=1, attempts=2))
+    events = list(perform_all({"a": "fail", "b": "die", "c": "done"}, echo, pool=LocalPool(1), attempts=2))
     killed = "its process was killed by signal 9 (SIGKILL): probably the machine was out of memory"
     assert events == [
         ("a", "said", "about fail"),
@@ -46,13 +45,8 @@ def test_error_of_ours_is_its_text_and_that_of_others_has_its_type_and_place():
     except RuntimeError as error:
         text = describe_error(error)
     assert text.startswith("RuntimeError: the game has crashed (in ")
-    assert "test_workers.py, line " in text
-
-
-def test_without_a_process_there_is_no_work():
-    with pytest.raises(ConfigError, match="jobs is 0"):
-        next(perform_all({"a": 1}, begun, jobs=0))
+    assert "test_tasks.py, line " in text
 
 
 def test_nothing_is_begun_without_tasks():
-    assert list(perform_all({}, begun, jobs=2)) == []
+    assert list(perform_all({}, begun, pool=LocalPool(2))) == []

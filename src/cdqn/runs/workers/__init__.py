@@ -1,0 +1,1 @@
+"""Tasks in processes of their own (`tasks`): of this machine (`local`), or of others (`cluster`)."""
