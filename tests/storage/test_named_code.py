@@ -29,7 +29,7 @@ def test_no_name_of_code(name):
 def test_object_is_known_by_its_name_from_then_on():
     name = name_of(Thing.Inner)
     assert name.endswith("test_named_code:Thing.Inner")
-    assert named(name) is Thing.Inner
+    assert named("network", name) is Thing.Inner
 
 
 def test_module_of_the_current_folder_is_found_after_installed_ones(tmp_path, monkeypatch):
@@ -57,8 +57,8 @@ def test_what_is_not_there_is_said(name, sentence):
 def test_unknown_name_is_not_imported(tmp_path, monkeypatch):
     (tmp_path / "trap.py").write_text("raise SystemExit")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(ConfigError, match="has not been imported"):
-        named("trap:Name")
+    with pytest.raises(ConfigError, match="algorithm 'trap:Name' is code of module 'trap', which has not been"):
+        named("algorithm", "trap:Name")
     with pytest.raises(CheckpointError, match="--allow-import trap"):
         import_allowed(tmp_path, {"network": "trap:Name"}, ["other"])
     assert "trap" not in sys.modules

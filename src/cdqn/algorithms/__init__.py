@@ -35,7 +35,7 @@ def find_algorithm(name: str) -> type[Algorithm]:
         raise ConfigError(
             f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}, or name your own as module:Class"
         )
-    algorithm = named(name)
+    algorithm = named("algorithm", name)
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
         raise ConfigError(f"{name} is {algorithm!r}: an algorithm is a class derived from cdqn.algorithms.Algorithm")
     return algorithm

@@ -66,13 +66,14 @@ def import_pieces(settings: Mapping[str, Any]) -> None:
         import_named(name)
 
 
-def named(name: str) -> Any:
+def named(setting: str, name: str) -> Any:
     """What the user has named or imported; never imports."""
     if name not in _objects:
-        module = name.partition(":")[0]
+        module, _, attributes = name.partition(":")
         raise ConfigError(
-            f"{name!r} needs the code of module {module!r}, which has not been imported: if you trust it, add "
-            f"--allow-import {module}, in Python cdqn.load(path, allow_import={module!r})"
+            f"{setting} {name!r} is code of module {module!r}, which has not been imported: in Python pass the object "
+            f"itself, {setting}={attributes}; for a folder that you trust add --allow-import {module}, in Python "
+            f"cdqn.load(path, allow_import={module!r})"
         )
     return _objects[name]
 

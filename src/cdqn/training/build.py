@@ -51,7 +51,7 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
 
 def _own_network(spec: EnvSpec, name: str) -> nn.Module:
     """The network of a user, after a look at what it is."""
-    network = named(name)(spec)
+    network = named("network", name)(spec)
     if not isinstance(network, nn.Module):
         raise ConfigError(f"network {name} made {network!r}: it must make an nn.Module")
     kinds = {parameter.dtype for parameter in network.parameters()}
@@ -125,7 +125,7 @@ def choose_device(wanted: str, large_network: bool) -> torch.device:
 def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Replay:
     """The memory a (resolved) configuration asks for, if there is room for it."""
     if is_code_name(config.replay):
-        own: Replay = named(config.replay)(spec, config, rng)
+        own: Replay = named("replay", config.replay)(spec, config, rng)
         return own
     store = _make_store(spec, config)
     common: dict[str, Any] = {

@@ -102,5 +102,5 @@ EXPLORATIONS: dict[str, Callable[[int, int], Exploration]] = {"epsilon": Epsilon
 
 def make_exploration(name: str, num_actions: int, num_envs: int) -> Exploration:
     """The exploration of this name, ours or module:Class."""
-    make = EXPLORATIONS[name] if name in EXPLORATIONS else named(name)
+    make = EXPLORATIONS[name] if name in EXPLORATIONS else named("exploration", name)
     return make(num_actions, num_envs)
