@@ -90,7 +90,7 @@ def _tiny(line: Line) -> Line:
 
 # Stand-ins ----------------------------------------------------------------------------------------------
 
-_RUN = {"steps": 40_000, "log_period_steps": 500, "candidate_period_steps": 1_000, "evaluation_episodes": 20}
+_RUN = {"steps": 30_000, "log_period_steps": 500, "candidate_period_steps": 1_000, "evaluation_episodes": 20}
 _AS_PUBLISHED = {
     # What the paper's agents do and our defaults for MinAtar do not.
     "n_step": 1,
