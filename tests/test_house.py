@@ -1,6 +1,7 @@
 """Rules of the house: sizes of folders, files and functions, and a test file for each module."""
 
 import ast
+import re
 from pathlib import Path
 
 import cdqn
@@ -45,3 +46,15 @@ def test_every_module_has_a_test_file_of_its_name():
     paths = [Path(name) for name in MODULES]
     expected = [path.parent / f"test_{path.name}" for path in paths if path.name not in WITHOUT_TESTS]
     assert [str(path) for path in expected if not (TESTS / path).exists()] == []
+
+
+def test_files_that_the_pages_name_exist():
+    root = TESTS.parent
+    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    missing = []
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        named = [root / name for name in re.findall(r"`((?:tests|src|docs|benchmarks|examples)/[\w/.-]*)`", text)]
+        linked = [page.parent / name for name in re.findall(r"\]\(((?!http)[\w/.-]+/[\w/.-]+|[\w-]+\.md)[)#]", text)]
+        missing += [(page.name, path.name) for path in named + linked if not path.exists()]
+    assert missing == []
