@@ -61,7 +61,6 @@ def test_games_with_the_automatic_discount_are_learned_but_breakout_is_only_repo
         "SpaceInvaders": True,
         "Freeway": True,
         "Asterix": True,
-        "Seaquest": True,
         "Breakout": None,
     }
 

@@ -23,7 +23,7 @@ def test_table_trains_the_runs_of_figure_7_and_tests_each(out):
     request = Request("smoke", pool=LocalPool(1), out=out, on_progress=lambda done, total: told.append((done, total)))
     result = runs.table1(request)
     assert {(row.algorithm, row.setting) for row in result.rows} == {
-        (algorithm, f"MinAtar/{game}-v1") for algorithm in ("cdqn", "dqn") for game in ("Seaquest", "Asterix")
+        (algorithm, game) for algorithm in ("cdqn", "dqn") for game in ("MountainCar-v0", "Acrobot-v1")
     }
     assert "stand in" in result.about
     assert max(done / total for done, total in told) == 1
@@ -39,7 +39,7 @@ def test_finished_runs_are_not_repeated_and_shared_by_figures(out):
     assert {path: path.stat().st_mtime_ns for path in out.rglob("metrics.jsonl")} == before
     assert {row.quantity for row in result.rows} == {"return", "loss", "q_over_bound"}
     assert [claim.holds for claim in result.claims] == [None] * 4
-    assert "horizon_multiplier 15.0" in result.settings["C-DQN on Asterix"]
+    assert "horizon_multiplier 15.0" in result.settings["C-DQN on Acrobot"]
 
 
 def test_runs_of_a_folder_keep_their_settings(out, monkeypatch):

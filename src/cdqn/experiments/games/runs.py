@@ -20,7 +20,7 @@ from cdqn.runs.run_pool import Plan, PlannedRun, open_plan, run_all
 from cdqn.storage.files import read_json
 from cdqn.training.events import Row
 
-STAND_IN = "MinAtar's games stand in for Atari's"
+STAND_IN = "MinAtar's games and small tasks stand in for Atari's games"
 PLAN_FILE = "games.json"
 TEST_EPISODES = {"smoke": 2, "laptop": 100, "paper": EPISODES}
 """Of a validation, and of the test (App. B.4: 400)."""
