@@ -275,8 +275,8 @@ def test_presets_that_share_settings_do_not_share_changes():
 
 @pytest.mark.parametrize("preset", ["minatar", *TABLE])
 def test_preset_is_refused_for_vector_observations(preset):
-    kind = get_preset(preset).kind
-    with pytest.raises(ConfigError, match=rf"preset '{preset}' is for {kind} observations.*has vector observations"):
+    wanted = "boards such as MinAtar's" if preset == "minatar" else "Atari games"
+    with pytest.raises(ConfigError, match=rf"preset '{preset}' is for {wanted}, .*has vector observations"):
         cdqn.CDQN("CartPole-v1", preset=preset)
 
 
@@ -293,7 +293,7 @@ def test_laptop_is_refused_elsewhere():
 
 
 @pytest.mark.parametrize(
-    ("kind", "preset"), [("vector", "classic-control"), ("minatar", "minatar"), ("atari", "laptop")]
+    ("kind", "preset"), [("vector", "classic-control"), ("board", "minatar"), ("image", "images"), ("atari", "laptop")]
 )
 def test_default_preset_is_one_of_its_kind(kind, preset):
     assert default_preset(kind) == preset

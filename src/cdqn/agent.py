@@ -24,7 +24,17 @@ from cdqn import algorithms
 from cdqn.algorithms import Algorithm
 from cdqn.callbacks import Callback, Evaluations, announce
 from cdqn.config import PREPROCESSING, Config
-from cdqn.envs import EnvLike, atari_game, default_preprocessing, describe, kind_of, make_vec, require_kind
+from cdqn.envs import (
+    EnvLike,
+    atari_game,
+    default_preprocessing,
+    describe,
+    kind_of,
+    make_vec,
+    observation_adapter,
+    require_kind,
+)
+from cdqn.envs.observations import batch_of
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, save_checkpoint
@@ -63,7 +73,7 @@ class Agent:
         chosen = _named_algorithm(self.algorithm if algorithm is None else algorithm)
         self._for_run_folders = [name for name in ACT_ON_FOLDERS if settings.get(name) is not None]
         preset = preset or default_preset(kind_of(env))
-        if not isinstance(env, str):  # a preset's frames are for games that are made by name
+        if atari_game(env) is None:  # a preset's frames are for games that are made by name
             settings = dict.fromkeys(PREPROCESSING) | settings
         self._prepare(env, make_config(chosen, preset, **settings), preset)
         if "steps" in settings:
@@ -85,6 +95,10 @@ class Agent:
         is_game = atari_game(env) is not None
         vector_env = make_vec(env, config.num_envs, preprocessing=config.preprocessing if is_game else None)
         self.spec = describe(vector_env)
+        self._adapter = observation_adapter(vector_env)
+        if self._adapter is not None and self._adapter.dropped:
+            names = ", ".join(self._adapter.dropped)
+            warnings.warn(f"the environment's observation has text, which is left out: {names}", stacklevel=3)
         if preset is not None:
             require_kind(get_preset(preset).kind, self.spec, preset)
         if config.preprocessing and not is_game:
@@ -189,17 +203,19 @@ class Agent:
             if vector_env is not env:
                 vector_env.close()
 
-    def predict(self, observation: NDArray[Any]) -> Any:
-        """Greedy action for one observation, or an array of them for a batch."""
-        observation = np.asarray(observation, dtype=self.spec.observation_dtype)
-        shape = self.spec.observation_shape
-        if observation.shape == shape:
-            return int(self.trainer.actor.greedy(observation[None])[0]) + self.spec.first_action
-        if observation.shape[1:] == shape and len(observation):
-            return self.trainer.actor.greedy(observation) + self.spec.first_action
-        raise ConfigError(
-            f"predict got an observation of shape {observation.shape}: it must be {shape} or (N, *{shape})"
-        )
+    def predict(self, observation: Any) -> Any:
+        """Greedy action for one observation, or for an array of them; of the environment's own, as it returns them."""
+        try:
+            batch, is_single = batch_of(observation, self.spec.observation_shape, self._adapter)
+            batch = batch.astype(self.spec.observation_dtype, copy=False)
+        except (TypeError, ValueError, LookupError) as error:
+            shape = self.spec.observation_shape
+            is_array = isinstance(observation, np.ndarray)
+            given = f"an observation of shape {observation.shape}" if is_array else repr(observation)
+            wanted = f"{shape} or (N, *{shape})" if self._adapter is None else f"of {self._adapter.source}, or several"
+            raise ConfigError(f"predict got {given}: it must be {wanted}") from error
+        action_N = self.trainer.actor.greedy(batch) + self.spec.first_action
+        return int(action_N[0]) if is_single else action_N
 
     def save(self, path: str | Path) -> Path:
         """Write a run folder from which `load` resumes exactly here. An older save of this agent is replaced."""

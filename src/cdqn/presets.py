@@ -166,6 +166,16 @@ _MINATAR = {
     "warmup_steps": 3_000,
     "update_period_steps": 2,
 }
+_IMAGES = _VECTOR | {
+    "steps": 200_000,
+    "channels": (16, 32, 32),  # as for Pong on a laptop: a quarter of the paper's products
+    "hidden": (256,),
+    "learning_rate": 5e-4,
+    "initial_weights": "pytorch",
+    "update_period_steps": 2,
+    "warmup_steps": 2_000,
+    "memory_size": 50_000,
+}
 _TARGET_PERIODS = {
     # C-DQN advances with the number of copies and can afford short periods, where DQN diverges (App. B.3).
     "cdqn": {"target_period_updates": 20},
@@ -181,9 +191,15 @@ PRESETS: dict[str, Preset] = {
         per_algorithm=_TARGET_PERIODS,
     ),
     "minatar": Preset(
-        kind="minatar",
-        source="memory and discount of Young & Tian (2019), budget scaled to a laptop; docs/tuning.md",
+        kind="board",
+        source="MinAtar and other boards; memory and discount of Young & Tian (2019), budget scaled; docs/tuning.md",
         settings=_MINATAR,
+        per_algorithm=_TARGET_PERIODS,
+    ),
+    "images": Preset(
+        kind="image",
+        source="images that are no Atari game: discount, returns and rewards as for vectors, nothing clipped",
+        settings=_IMAGES,
         per_algorithm=_TARGET_PERIODS,
     ),
     "laptop": Preset(
@@ -294,7 +310,12 @@ PRESETS: dict[str, Preset] = {
         settings=_AUTOMATIC | {"horizon_multiplier": 10.0},  # Fig. 15
     ),
 }
-DEFAULT_PRESETS: dict[Kind, str] = {"vector": "classic-control", "minatar": "minatar", "atari": "laptop"}
+DEFAULT_PRESETS: dict[Kind, str] = {
+    "vector": "classic-control",
+    "board": "minatar",
+    "image": "images",
+    "atari": "laptop",
+}
 
 
 def default_preset(kind: Kind) -> str:

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import cdqn
 from cdqn.envs import describe, make_vec, require_kind
-from cdqn.envs.factory import flattened
+from cdqn.envs.observations import adapted
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
 from helpers import CountingEnv
 
@@ -101,7 +101,7 @@ def test_actions_that_are_no_finite_set_are_refused(actions):
             [0, 1, 0.5, -0.25],
             np.float32,
         ),
-        (Dict({"count": Box(0, 9, (2,), np.int64)}), {"count": np.array([7, 0])}, [7, 0], np.int64),
+        (Dict({"count": Box(0, 9, (2,), np.int64)}), {"count": np.array([7, 0])}, [7, 0], np.int8),
     ],
     ids=["Discrete", "Discrete from 5", "MultiDiscrete", "MultiBinary", "Tuple", "Dict", "Dict of integers"],
 )
@@ -125,14 +125,14 @@ def test_observation_of_a_named_environment_becomes_a_vector():
 
 def test_box_is_left_as_it_is():
     single = Shell(Box(0, 1, (4,), np.int64))
-    assert flattened(single) is single
+    assert adapted(single) is single
 
 
 @pytest.mark.parametrize(
     "observations",
     [
         Text(8),
-        Dict({"place": Discrete(3), "word": Text(8)}),
+        Dict({"word": Text(8)}),
         Dict({"place": Discrete(3), "more": Tuple((Discrete(2), Text(8)))}),
         Sequence(Discrete(3)),
     ],
@@ -143,36 +143,39 @@ def test_observations_that_are_no_numbers_are_refused_with_the_wrapper_that_help
         describe_single(observations)
 
 
-def test_vector_environment_of_other_observations_is_refused_with_the_wrapper_that_helps():
-    with pytest.raises(UnsupportedEnvironmentError, match=r"wrap each environment of a VectorEnv in .*FlattenObs"):
+def test_vector_environment_of_other_observations_is_refused_with_what_helps():
+    with pytest.raises(UnsupportedEnvironmentError, match=r"give an Env or an id in place of a VectorEnv"):
         describe(SyncVectorEnv([lambda: Shell(Discrete(4))]))
 
 
 @pytest.mark.parametrize("as_object", [False, True], ids=["id", "object"])
-def test_agent_learns_from_numbered_states_and_predicts_from_their_vectors(as_object):
+def test_agent_learns_from_numbered_states_and_predicts_from_their_numbers(as_object):
     settings = {"hidden": (8,), "batch_size": 8, "warmup_steps": 40, "memory_size": 100, "compile": "off"}
     agent = cdqn.CDQN(gym.make("Taxi-v3") if as_object else "Taxi-v3", num_envs=2, **settings)
     before = agent.trainer.learner.theta.clone()
     agent.learn(60)
     assert agent.trainer.learner.updates == 20
     assert not agent.trainer.learner.theta.equal(before)
-    env = flattened(gym.make("Taxi-v3"))
-    observation, _ = env.reset(seed=0)
-    assert observation.shape == (500,)
-    assert agent.predict(observation) in range(6)
+    observation, _ = gym.make("Taxi-v3").reset(seed=0)
+    actions = agent.predict(np.arange(500))
+    assert actions.shape == (500,)
+    assert agent.predict(observation) == actions[observation]
+    for wrong in (500, -1, 0.5, np.zeros((2, 2))):
+        with pytest.raises(ConfigError, match=r"predict got .* it must be of Discrete\(500\), or several"):
+            agent.predict(wrong)
     assert agent.evaluate(1).returns.shape == (1,)
 
 
-@pytest.mark.parametrize("shape", [(), (3, 3), (84, 84, 3), (4, 30, 80), (2, 2, 2, 2)])
-def test_shapes_without_a_network_are_refused_by_name(shape):
-    with pytest.raises(UnsupportedEnvironmentError) as caught:
-        describe_single(Box(0, 255, shape, np.uint8))
+@pytest.mark.parametrize("shape", [(96, 96, 3), (3, 96, 96), (80, 80), (2, 2, 40, 40)])
+def test_arrays_of_floats_that_are_too_large_are_refused_by_name(shape):
+    with pytest.raises(UnsupportedEnvironmentError, match="astype") as caught:
+        describe_single(Box(0, 1, shape, np.float32))
     assert str(shape) in str(caught.value)
 
 
 def test_minatar_boards_are_recognised():
     spec = describe_single(Box(0, 1, (10, 10, 6), np.bool_))
-    assert spec.kind == "minatar"
+    assert spec.kind == "board"
     assert spec.observation_dtype == np.bool_
 
 
@@ -197,8 +200,8 @@ def test_first_action_is_the_spaces_start():
 def test_preset_for_another_kind_is_refused_by_name():
     spec = describe_single()
     require_kind("vector", spec, "classic-control")
-    with pytest.raises(ConfigError, match=r"minatar.*vector"):
-        require_kind("minatar", spec, "minatar")
+    with pytest.raises(ConfigError, match=r"boards.*vector"):
+        require_kind("board", spec, "minatar")
 
 
 def test_minatar_episode_depends_on_its_seed_and_actions_alone():

@@ -7,13 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from cdqn.nn.networks import MLP, DuelingCNN, MinAtarCNN, dueling_q, make_network, parameter_count
+from cdqn.nn.networks import MLP, BoardCNN, DuelingCNN, dueling_q, make_network, parameter_count
 
 ATARI = (4, 105, 80)
 BUILDERS = {
     "mlp": lambda: MLP(4, 3, (32, 16)),
     "plain mlp": lambda: MLP(4, 3, (32, 16), dueling=False),
-    "minatar": lambda: MinAtarCNN((10, 10, 4), 6),
+    "minatar": lambda: BoardCNN((10, 10, 4), 6),
     "atari": lambda: DuelingCNN(ATARI, 6),
 }
 
@@ -57,7 +57,7 @@ def test_every_layer_is_he_uniform_with_zero_biases(build):
 
 @pytest.mark.parametrize("shape", [(4,), (10, 10, 4), ATARI], ids=["mlp", "minatar", "atari"])
 def test_pytorchs_own_weights_and_biases_are_uniform_within_one_over_the_root_of_the_inputs(shape):
-    network = make_network(shape, 6, (128, 128), initial_weights="pytorch")
+    network = make_network(shape, 6, (128, 128), initial_weights="pytorch", board=shape[0] == 10)
     for layer in (layer for layer in network.modules() if isinstance(layer, nn.Linear | nn.Conv2d)):
         bound = 1 / math.sqrt(layer.weight[0].numel())
         for values in (layer.weight, layer.bias):
@@ -143,7 +143,7 @@ def test_double_network_computes_in_double():
 
 
 def test_minatar_network_sees_channels_last():
-    network = MinAtarCNN((10, 10, 4), 6)
+    network = BoardCNN((10, 10, 4), 6)
     assert network.convolution.weight.shape == (16, 4, 3, 3)
     assert network.head.hidden.weight.shape == (2 * 128, 16 * 8 * 8)
     board = torch.zeros(1, 10, 10, 4, dtype=torch.bool)
@@ -159,7 +159,7 @@ def test_minatar_network_sees_channels_last():
 def test_parameter_counts_by_hand():
     assert parameter_count(MLP(4, 3, (32, 16))) == (4 * 32 + 32) + (32 * 32 + 32) + (16 * 3 + 3) + (16 + 1)
     assert parameter_count(MLP(4, 3, (32, 16), dueling=False)) == (4 * 32 + 32) + (32 * 16 + 16) + (16 * 3 + 3)
-    assert parameter_count(MinAtarCNN((10, 10, 4), 6)) == (
+    assert parameter_count(BoardCNN((10, 10, 4), 6)) == (
         (4 * 9 * 16 + 16) + (1024 * 256 + 256) + (128 * 6 + 6) + (128 + 1)
     )
     convolutions = (4 * 64 * 32 + 32) + (32 * 16 * 64 + 64) + (64 * 9 * 64 + 64)
@@ -168,7 +168,7 @@ def test_parameter_counts_by_hand():
 
 def test_make_network_chooses_by_the_shape():
     assert isinstance(make_network((4,), 2), MLP)
-    assert isinstance(make_network((10, 10, 4), 6, (64,)), MinAtarCNN)
+    assert isinstance(make_network((10, 10, 4), 6, (64,), board=True), BoardCNN)
     atari = make_network(ATARI, 6, (512,))
     assert isinstance(atari, DuelingCNN)
     assert atari.head.width == 512

@@ -15,7 +15,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
-from cdqn.nn.networks import MLP, MinAtarCNN
+from cdqn.nn.networks import MLP, BoardCNN
 from helpers import assert_same_state, make_learner, random_batch, tensors
 from helpers import train_learner as train
 
@@ -244,7 +244,7 @@ def minatar_batch(rng):
 
 @pytest.mark.slow
 def test_compiled_minatar_network_equals_eager():
-    network = MinAtarCNN((10, 10, 4), 2, filters=4, width=16)
+    network = BoardCNN((10, 10, 4), 2, filters=4, width=16)
     compare_backends("cdqn", network, minatar_batch, target_period_updates=7)
 
 

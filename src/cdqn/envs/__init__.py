@@ -12,6 +12,7 @@ from cdqn.envs.factory import (
     kind_of,
     make_vec,
     module_of,
+    observation_adapter,
     require_kind,
 )
 
@@ -25,6 +26,7 @@ __all__ = [
     "kind_of",
     "make_vec",
     "module_of",
+    "observation_adapter",
     "require_kind",
 ]
 

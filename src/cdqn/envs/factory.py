@@ -6,6 +6,7 @@ that an episode is its seed and its actions, and can be played again after a cra
 
 import difflib
 import importlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +14,8 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, OneOf, Space, Text, Tuple
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.wrappers import DtypeObservation, FlattenObservation
 
 from cdqn.envs.atari import (
     FRAME_SIZE,
@@ -25,15 +25,13 @@ from cdqn.envs.atari import (
     find_game,
     near_games,
 )
+from cdqn.envs.observations import Adapter, adapted, adapter_for, adapter_of, form_of
 from cdqn.errors import CdqnError, ConfigError, MissingPackageError, UnsupportedEnvironmentError
 from cdqn.integrations.optional import minatar_gym
 
 EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
-Kind = Literal["vector", "minatar", "atari"]
-
-
-SMALLEST_FRAME = 36
-"""Height and width that the convolutions of the Atari network need."""
+Kind = Literal["vector", "board", "image", "atari"]
+"""A board is small, as MinAtar's is; an Atari game is made by its name, and an image is any other."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +44,11 @@ class EnvSpec:
     num_actions: int
     first_action: int
     """Gymnasium's Discrete may start elsewhere than at 0; we count from 0."""
+
+    @property
+    def has_frames(self) -> bool:
+        """Whether observations are images, kept compressed and seen by the large network."""
+        return self.kind in ("image", "atari")
 
 
 def make_vec(
@@ -65,7 +68,7 @@ def make_vec(
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env):
-        makers = [lambda: flattened(env)]
+        makers = [lambda: adapted(env)]
     else:
         _register(env)
         if _is_native(env):
@@ -101,12 +104,20 @@ def _is_of_ale(env_id: str) -> bool:
 
 
 def kind_of(env: EnvLike) -> Kind:
-    """What `describe` will say, from the name alone where there is only a name; "vector" for what is unknown."""
-    if isinstance(env, str):
-        return "atari" if atari_game(env) else "minatar" if env.startswith("MinAtar/") else "vector"
-    _require_environment(env)
-    space = env.single_observation_space if isinstance(env, VectorEnv) else env.observation_space
-    return _kind(space, np.dtype(space.dtype)) if isinstance(space, Box) else "vector"
+    """What `describe` will say, from the name alone where that is enough; "vector" for what is unknown."""
+    if isinstance(env, str) and (atari_game(env) or env.startswith("MinAtar/")):
+        return "board" if env.startswith("MinAtar/") else "atari"
+    try:
+        vector_env = make_vec(env, 1)
+    except CdqnError:  # which whoever makes it in earnest will hear of
+        return "vector"
+    try:
+        return describe(vector_env).kind
+    except UnsupportedEnvironmentError:
+        return "vector"
+    finally:
+        if isinstance(env, str):
+            vector_env.close()
 
 
 def default_preprocessing(env: EnvLike) -> dict[str, Any]:
@@ -124,16 +135,9 @@ def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
     """The facts of an environment, or an error that says what is not supported and what to do."""
     actions, observations = env.single_action_space, env.single_observation_space
     if not isinstance(actions, Discrete):
-        raise UnsupportedEnvironmentError(
-            f"the environment has actions {actions}: Q-learning needs a finite set, gymnasium.spaces.Discrete; "
-            "make a finite choice of actions with gymnasium.wrappers.TransformAction"
-        )
-    if not isinstance(observations, Box):
-        raise UnsupportedEnvironmentError(
-            f"the environment has observations {observations}, which cannot be made a vector: drop what is not "
-            "numbers with gymnasium.wrappers.FilterObservation, or wrap each environment of a VectorEnv in "
-            "gymnasium.wrappers.FlattenObservation"
-        )
+        raise UnsupportedEnvironmentError(_about_actions(actions))
+    if not isinstance(observations, Box) or (observation_adapter(env) is None and adapter_for(observations)):
+        raise UnsupportedEnvironmentError(_about_observations(env))
     dtype: np.dtype[Any] = np.dtype(observations.dtype)
     if dtype == np.float64:
         dtype = np.dtype(np.float32)  # networks compute in float32
@@ -142,20 +146,49 @@ def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
             f"the environment has observations of type {dtype}: floats, integers and bool are supported; "
             "convert them with gymnasium.wrappers.DtypeObservation"
         )
-    return EnvSpec(_kind(observations, dtype), observations.shape, dtype, int(actions.n), int(actions.start))
+    return EnvSpec(_kind(env, observations), observations.shape, dtype, int(actions.n), int(actions.start))
 
 
-def _kind(space: Box, dtype: np.dtype[Any]) -> Kind:
-    if len(space.shape) == 1:
-        return "vector"
-    if len(space.shape) == 3 and space.shape[:2] == (10, 10):
-        return "minatar"
-    if len(space.shape) == 3 and dtype == np.uint8 and min(space.shape[1:]) >= SMALLEST_FRAME:
+def observation_adapter(env: VectorEnv[Any, Any, Any]) -> Adapter | None:
+    """How observations are changed before an agent sees them, if they are."""
+    return adapter_of(env.envs[0]) if isinstance(env, SyncVectorEnv) else None
+
+
+def _about_actions(actions: Any) -> str:
+    wanted = f"the environment has actions {actions}: Q-learning needs a finite set, gymnasium.spaces.Discrete; "
+    if isinstance(actions, Box):
+        bins = max(2, round(25 ** (1 / max(1, math.prod(actions.shape)))))
+        return wanted + f"wrap it: env = gymnasium.wrappers.DiscretizeAction(env, bins={bins})"
+    if isinstance(actions, MultiDiscrete):
+        sizes = tuple(map(int, actions.nvec.ravel()))
+        return wanted + (
+            f"number the {math.prod(sizes)} combinations: env = gymnasium.wrappers.TransformAction(env, lambda a: "
+            f"numpy.array(numpy.unravel_index(a, {sizes})), gymnasium.spaces.Discrete({math.prod(sizes)}))"
+        )
+    return wanted + "make a finite choice of them with gymnasium.wrappers.TransformAction"
+
+
+def _about_observations(env: VectorEnv[Any, Any, Any]) -> str:
+    space = env.single_observation_space
+    has = f"the environment has observations {space}"
+    if adapter_for(space):
+        return f"{has}, which are changed in single environments only: give an Env or an id in place of a VectorEnv"
+    return (
+        f"{has}, which cannot be made a vector: drop what is not numbers with gymnasium.wrappers.FilterObservation, "
+        "or make an array of it with gymnasium.wrappers.TransformObservation"
+    )
+
+
+def _kind(env: VectorEnv[Any, Any, Any], space: Box) -> Kind:
+    if isinstance(env.unwrapped, AtariVectorEnv):
         return "atari"
+    adapter = observation_adapter(env)
+    if form := form_of(space) if adapter is None else adapter.form:
+        return form
     raise UnsupportedEnvironmentError(
-        f"the environment has observations of shape {space.shape} and type {dtype}: vectors, MinAtar's "
-        f"10×10×channels and stacks of uint8 frames (stack, height, width) of at least {SMALLEST_FRAME} pixels are "
-        "supported; wrap it in gymnasium.wrappers.FlattenObservation to learn from the flat vector"
+        f"the environment has observations of shape {space.shape} and type {space.dtype}: images are arrays of uint8, "
+        "boards have at least 3×3 cells; wrap it in gymnasium.wrappers.TransformObservation, which can make bytes of "
+        "floats from 0 to 1, (255 * x).astype('uint8'), and a vector of anything, x.ravel()"
     )
 
 
@@ -168,7 +201,7 @@ def _is_native(env_id: str) -> bool:
 def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
     # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
     env: gym.Env[Any, Any] = _made(env_id, partial(gym.make, env_id, disable_env_checker=True), render_mode)
-    return flattened(_Forgetting(env) if env_id.startswith("MinAtar/") else env)
+    return adapted(_Forgetting(env) if env_id.startswith("MinAtar/") else env)
 
 
 class _Forgetting(gym.Wrapper[Any, Any, Any, Any]):
@@ -180,30 +213,6 @@ class _Forgetting(gym.Wrapper[Any, Any, Any, Any]):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         self.env.unwrapped.game.last_action = 0  # type: ignore[attr-defined]
         return self.env.reset(seed=seed, options=options)
-
-
-def flattened(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:
-    """`env` with a vector observation where its own has another form: a number becomes one-hot, a Dict is joined.
-
-    Gymnasium's own flattening. Text, and sequences of no fixed length, are left for `describe` to refuse.
-    """
-    space = env.observation_space
-    if isinstance(space, Box) or not _is_numbers(space):
-        return env
-    env = FlattenObservation(env)
-    flat = env.observation_space
-    assert isinstance(flat, Box)
-    one_hot = np.issubdtype(flat.dtype, np.integer) and flat.low.min() >= 0 and flat.high.max() <= 1
-    return DtypeObservation(env, np.int8) if one_hot else env  # Gymnasium has 8 bytes for each 0 or 1
-
-
-def _is_numbers(space: Space[Any]) -> bool:
-    """Whether a flat vector of it has a meaning: Gymnasium flattens text as well, into codes of letters."""
-    if isinstance(space, Dict):
-        return all(map(_is_numbers, space.spaces.values()))
-    if isinstance(space, Tuple | OneOf):
-        return all(map(_is_numbers, space.spaces))
-    return space.is_np_flattenable and not isinstance(space, Text)
 
 
 def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any:
@@ -261,9 +270,17 @@ def _register_minatar(env_id: str) -> None:
 
 
 def require_kind(wanted: Kind, spec: EnvSpec, preset: str) -> None:
-    """A preset is for one kind of environment."""
-    if spec.kind != wanted:
+    """A preset is for one kind of environment; those of Atari games do for other images too."""
+    if spec.kind != wanted and (wanted, spec.kind) != ("atari", "image"):
         raise ConfigError(
-            f"preset {preset!r} is for {wanted} observations, this environment has {spec.kind} observations "
+            f"preset {preset!r} is for {NAMES[wanted]}, this environment has {spec.kind} observations "
             f"of shape {spec.observation_shape}: choose another preset (`cdqn list`) or drop it"
         )
+
+
+NAMES: dict[Kind, str] = {
+    "vector": "vector observations",
+    "board": "boards such as MinAtar's",
+    "image": "images",
+    "atari": "Atari games",
+}

@@ -201,11 +201,14 @@ def block_weight(weight: Tensor, block: int) -> Tensor:
     return split.reshape(outputs, 2, 2, -1).permute(0, 3, 1, 2)
 
 
-class MinAtarCNN(nn.Module):
-    """For MinAtar's 10 × 10 × channels of 0 and 1: one 3×3 convolution, one hidden layer.
+class BoardCNN(nn.Module):
+    """For boards of height × width × channels, MinAtar's above all: one 3×3 convolution, one hidden layer.
 
     The shape of the network in Young & Tian (2019), 16 filters and 128 units, with a dueling head.
     """
+
+    CODES, LARGEST_CODE, LARGEST_PIXEL = 16, 10, 255
+    """Bytes are pixels, but on boards of fewer cells a side they are taken for codes of what is there: MiniGrid's."""
 
     def __init__(
         self,
@@ -216,13 +219,16 @@ class MinAtarCNN(nn.Module):
         width: int = 128,
     ) -> None:
         super().__init__()
-        height, width_pixels, channels = observation_shape
+        height, columns, channels = observation_shape
+        self.largest_byte = self.LARGEST_CODE if max(height, columns) < self.CODES else self.LARGEST_PIXEL
         self.convolution = nn.Conv2d(channels, filters, 3)
-        self.head = Head(filters * (height - 2) * (width_pixels - 2), num_actions, width, dueling)
+        self.head = Head(filters * (height - 2) * (columns - 2), num_actions, width, dueling)
         he_initialize(self)
 
     def forward(self, observation: Tensor) -> Tensor:
         channels_first = observation.to(self.head.advantage.weight.dtype).permute(0, 3, 1, 2)
+        if observation.dtype == torch.uint8:
+            channels_first = channels_first / self.largest_byte
         q_BA: Tensor = self.head(torch.relu(self.convolution(channels_first)).flatten(1))
         return q_BA
 
@@ -246,13 +252,14 @@ def make_network(
     dueling: bool = True,
     channels: Sequence[int] | None = None,
     initial_weights: str = "he",
+    board: bool = False,
 ) -> nn.Module:
-    """The network for observations of this shape: vectors, MinAtar's 10 × 10 × channels, or Atari's frames."""
+    """The network for vectors, for images of channels × height × width, or for boards of height × width × channels."""
     network: nn.Module
     if len(observation_shape) == 1:
         network = MLP(observation_shape[0], num_actions, hidden, dueling)
-    elif tuple(observation_shape[:2]) == (10, 10):
-        network = MinAtarCNN(observation_shape, num_actions, dueling, width=hidden[-1])
+    elif board:
+        network = BoardCNN(observation_shape, num_actions, dueling, width=hidden[-1])
     else:
         network = DuelingCNN(observation_shape, num_actions, dueling, hidden[-1], channels or (32, 64, 64))
     if initial_weights == "pytorch":

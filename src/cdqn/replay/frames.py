@@ -33,11 +33,16 @@ _MOST_STREAMS = 1024
 """Whose last stack is kept uncompressed to compare with; a stream that returns later stores its frames again."""
 
 
-def estimated_bytes(capacity: int, observation_shape: Sequence[int], eviction: Literal["fifo", "random"]) -> int:
-    """Bytes of a full memory, from the size of Atari frames; other images may compress less."""
+def estimated_bytes(
+    capacity: int, observation_shape: Sequence[int], eviction: Literal["fifo", "random"], new_frames: int = 1
+) -> int:
+    """Bytes of a full memory, from the size of Atari frames; other images may compress less.
+
+    `new_frames`: how many of a stack are new with each step; all of them where channels are colours.
+    """
     stack, *frame_shape = observation_shape
     frame_bytes = BYTES_PER_PIXEL * math.prod(frame_shape) + _FRAME_OVERHEAD_BYTES
-    return int(capacity * (FRAMES_PER_TRANSITION[eviction] * frame_bytes + _row_bytes(stack)))
+    return int(capacity * (new_frames * FRAMES_PER_TRANSITION[eviction] * frame_bytes + _row_bytes(stack)))
 
 
 class FrameStore:

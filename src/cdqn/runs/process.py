@@ -23,7 +23,7 @@ def tune_process(spec: EnvSpec | None = None) -> None:
     torch.set_flush_denormal(True)
     keep_freed_memory()
     if "OMP_NUM_THREADS" not in os.environ:
-        torch.set_num_threads(os.cpu_count() or 1 if spec is not None and spec.kind == "atari" else 1)
+        torch.set_num_threads(os.cpu_count() or 1 if spec is not None and spec.has_frames else 1)
 
 
 def keep_freed_memory() -> bool:

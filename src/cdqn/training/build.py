@@ -23,7 +23,7 @@ from cdqn.training.learner import Learner
 
 def make_learner(spec: EnvSpec, config: Config) -> Learner:
     """The learner with which a run begins: a function of its configuration, the seed included."""
-    device = choose_device(config.device, spec.kind == "atari")
+    device = choose_device(config.device, spec.has_frames)
     algorithm = config.algorithm_class(config.resolved())
     networks = first_networks(spec, config, algorithm)
     networks = {name: part._replace(module=part.module.to(device)) for name, part in networks.items()}
@@ -40,8 +40,9 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
         if config.network is not None:
             return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
         dueling = config.dueling if dueling is None else dueling
+        board = spec.kind == "board"
         return make_network(
-            spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights
+            spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights, board
         )
 
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
@@ -151,10 +152,11 @@ def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Repl
 def memory_estimate(spec: EnvSpec, config: Config) -> int:
     """Bytes that the replay memory will take, when the budget is spent, as far as can be told beforehand."""
     rows = min(config.memory_size, config.steps)
-    if spec.kind == "atari":
+    if spec.has_frames:
         from cdqn.replay.frames import estimated_bytes
 
-        return estimated_bytes(rows, spec.observation_shape, config.eviction)
+        new_frames = 1 if spec.kind == "atari" else spec.observation_shape[0]
+        return estimated_bytes(rows, spec.observation_shape, config.eviction, new_frames)
     return rows * ArrayStore(1, spec.observation_shape, spec.observation_dtype).nbytes
 
 
@@ -170,7 +172,7 @@ def _make_store(spec: EnvSpec, config: Config) -> Store:
             f"memory_size {config.memory_size:,} with observations of shape {spec.observation_shape} needs about "
             f"{readable_bytes(needed)}, and {readable_bytes(available)} of memory are available: lower memory_size"
         )
-    if spec.kind == "atari":
+    if spec.has_frames:
         from cdqn.replay.frames import FrameStore  # needs an optional package
 
         return FrameStore(config.memory_size, spec.observation_shape, config.eviction, config.n_step)

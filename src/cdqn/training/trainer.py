@@ -48,7 +48,7 @@ class Trainer:
         self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
         # A memory of somebody else's may not be made to be drawn from in another thread.
         ours = self.replay if isinstance(self.replay, UniformReplay) else None
-        self._prefetcher = Prefetcher(ours) if ours is not None and spec.kind == "atari" else None
+        self._prefetcher = Prefetcher(ours) if ours is not None and spec.has_frames else None
         self.collector = Collector(env, spec, config.seed, config.reward_clip, config.environment_timeout_seconds)
         self.calibrator = Calibrator(
             env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier, config.normalize_rewards
