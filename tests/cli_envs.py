@@ -67,7 +67,7 @@ class Raises(Line):
 
 
 class DictObservation(Line):
-    observation_space = Dict({"x": Box(-1, 1, (2,), np.float32), "mission": Text(20)})
+    observation_space = Dict({"mission": Text(20)})
 
 
 class TextTypedObservation(Line):
@@ -75,7 +75,7 @@ class TextTypedObservation(Line):
 
 
 class Picture(Line):
-    observation_space = Box(0, 255, (84, 84, 3), np.uint8)
+    observation_space = Box(0, 1, (84, 84, 3), np.float32)
 
 
 for environment in (

@@ -39,7 +39,7 @@ from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, save_checkpoint
 from cdqn.storage.files import VERSION, read_json, require_no_links, write_json, write_text, writing
-from cdqn.storage.named_code import import_allowed, import_pieces, name_of
+from cdqn.storage.named_code import import_allowed, import_pieces, name_of, named
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Event, Row, Warned
 from cdqn.training.seeding import EVALUATION, derived_seed
@@ -72,7 +72,9 @@ class Agent:
             )
         chosen = _named_algorithm(self.algorithm if algorithm is None else algorithm)
         self._for_run_folders = [name for name in ACT_ON_FOLDERS if settings.get(name) is not None]
-        preset = preset or default_preset(kind_of(env))
+        import_pieces(settings)  # whoever has typed a name in Python means it
+        making = make_config(chosen, None, **{name: settings[name] for name in MAKING if name in settings})
+        preset = preset or default_preset(kind_of(env, making.environment_kwargs, _wrappers(making)))
         if atari_game(env) is None:  # a preset's frames are for games that are made by name
             settings = dict.fromkeys(PREPROCESSING) | settings
         self._prepare(env, make_config(chosen, preset, **settings), preset)
@@ -93,7 +95,7 @@ class Agent:
         self.env_id = env if isinstance(env, str) else None
         config = config.filled(default_preprocessing(env))
         is_game = atari_game(env) is not None
-        vector_env = make_vec(env, config.num_envs, preprocessing=config.preprocessing if is_game else None)
+        vector_env = make_vec(env, config.num_envs, **how_to_make(env, config))
         self.spec = describe(vector_env)
         self._adapter = observation_adapter(vector_env)
         if self._adapter is not None and self._adapter.dropped:
@@ -181,8 +183,10 @@ class Agent:
         if seed is None:
             seed = derived_seed(self.config.seed, EVALUATION)
         count = min(num_envs or self.config.num_envs, episodes)
-        preprocessing = self.config.preprocessing if atari_game(self._env if env is None else env) else None
-        vector_env = make_vec(self._evaluation_env() if env is None else env, count, preprocessing=preprocessing)
+        making = how_to_make(self._env, self.config) if env is None else {}
+        if env is not None and atari_game(env):
+            making = {"preprocessing": self.config.preprocessing}
+        vector_env = make_vec(self._evaluation_env() if env is None else env, count, **making)
         if describe(vector_env) != self.spec:
             raise ConfigError(
                 f"the evaluation environment has {describe(vector_env)}, the agent was trained on {self.spec}"
@@ -259,6 +263,21 @@ class Agent:
             raise ConfigError(
                 f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...)"
             ) from error
+
+
+MAKING = ("env_kwargs", "wrapper")
+"""Settings with which an environment is made."""
+
+
+def how_to_make(env: EnvLike, config: Config) -> dict[str, Any]:
+    """What `make_vec` is told besides the environment."""
+    if atari_game(env):
+        return {"preprocessing": config.preprocessing}
+    return {"kwargs": config.environment_kwargs, "wrappers": _wrappers(config)}
+
+
+def _wrappers(config: Config) -> list[Any]:
+    return [named("wrapper", name) for name in config.wrapper]
 
 
 def _remember(event: Event, agent: Agent) -> None:

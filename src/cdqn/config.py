@@ -5,6 +5,7 @@ set": `resolved()` fills it in where it acts. A setting that cannot act is an er
 """
 
 import dataclasses
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -38,6 +39,10 @@ class Config:
     """c̃_γ: find γ, and a mean and scale of Q to normalise with, from the rewards of the warm-up (App. E.3)."""
     n_step: int = 1
     """Rewards summed before Q(s′) continues the return, with γⁿ. 1 is the paper; 3 in Rainbow."""
+    env_kwargs: str | None = None
+    """What the environment is made with, as JSON: '{"continuous": false}'; in Python a dict."""
+    wrapper: tuple[str, ...] = ()
+    """Wrappers around the environment, module:Name, the innermost first; in Python the classes or functions."""
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
     normalize_rewards: bool = False
@@ -166,7 +171,10 @@ class Config:
                 raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} from 1 to {MOST_UNITS}")
         if not (self.network is None or (isinstance(self.network, str) and is_code_name(self.network))):
             raise ConfigError(f"network is {self.network!r}: it must be module:function, or the function itself")
-        for check_together in (self._check_drops, self._check_idle, self._check_sizes):
+        for name in self.wrapper:
+            if not (isinstance(name, str) and is_code_name(name)):
+                raise ConfigError(f"wrapper is {name!r}: it must be module:Name, or the class or function itself")
+        for check_together in (self._check_environment, self._check_drops, self._check_idle, self._check_sizes):
             check_together()
 
     def _require_set(self) -> None:
@@ -183,6 +191,11 @@ class Config:
                 object.__setattr__(self, name, value.item())
             elif name in PIECES and callable(value):
                 object.__setattr__(self, name, name_of(value))
+        if isinstance(self.env_kwargs, Mapping):
+            object.__setattr__(self, "env_kwargs", _as_json(self.env_kwargs))
+        given = self.wrapper if isinstance(self.wrapper, list | tuple) else (self.wrapper,)
+        wrappers = tuple(name_of(wrapper) if callable(wrapper) else wrapper for wrapper in given)
+        object.__setattr__(self, "wrapper", wrappers)
         for name, _, _ in _SIZES:
             sizes = getattr(self, name)
             if sizes is not None or name == "hidden":
@@ -191,6 +204,16 @@ class Config:
         drops = self.learning_rate_drops if isinstance(self.learning_rate_drops, Iterable) else ((),)
         pairs = tuple(tuple(drop) if isinstance(drop, Iterable) else (drop,) for drop in drops)
         object.__setattr__(self, "learning_rate_drops", pairs)
+
+    def _check_environment(self) -> None:
+        try:
+            kwargs = self.environment_kwargs
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigError(
+                f"env_kwargs is {self.env_kwargs!r}, which is not JSON ({error}): write it as '{{\"name\": value}}'"
+            ) from error
+        if not isinstance(kwargs, dict):
+            raise ConfigError(f"env_kwargs is {self.env_kwargs!r}: it must be a JSON object, '{{\"name\": value}}'")
 
     def _check_drops(self) -> None:
         if not are_drops(self.learning_rate_drops):
@@ -262,6 +285,12 @@ class Config:
         return find_algorithm(self.algorithm)
 
     @property
+    def environment_kwargs(self) -> dict[str, Any]:
+        """`env_kwargs`, read."""
+        read: dict[str, Any] = {} if self.env_kwargs is None else json.loads(self.env_kwargs)
+        return read
+
+    @property
     def preprocessing(self) -> dict[str, Any]:
         """What is asked of the Atari environment."""
         return {name: getattr(self, name) for name in PREPROCESSING if getattr(self, name) is not None}
@@ -286,6 +315,15 @@ class Config:
             return cls(**values)
         except (ConfigError, TypeError) as error:
             raise CheckpointError(f"{source} is damaged: {error}") from error
+
+
+def _as_json(values: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(values, sort_keys=True)
+    except TypeError as error:
+        raise ConfigError(
+            f"env_kwargs is {values!r}, which cannot be written down ({error}): make the environment and give that"
+        ) from error
 
 
 _TARGET_DEFAULTS: dict[str, Any] = {"double_q": True, "target_period_updates": 100, "target_copy": "previous"}

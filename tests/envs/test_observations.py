@@ -6,8 +6,8 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, Text, Tuple
 
 import cdqn
-from cdqn.envs.observations import adapter_for, batch_of, form_of
-from cdqn.errors import ConfigError
+from cdqn.envs.observations import adapted, adapter_for, batch_of, form_of
+from cdqn.errors import ConfigError, UnsupportedEnvironmentError
 
 
 def pixels(*shape, dtype=np.uint8, high=255):
@@ -120,3 +120,16 @@ def test_tuple_is_one_observation():
     batch, single = batch_of((1, np.array([0.5])), (3,), adapter)
     assert single
     assert batch.tolist() == [[0, 1, 0.5]]
+
+
+def test_observation_that_is_not_in_its_space_is_named():
+    class Lying(gym.Env):
+        observation_space, action_space = pixels(40, 50, 3), Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return np.zeros((40, 50), np.uint8), {}
+
+    with pytest.raises(
+        UnsupportedEnvironmentError, match=r"of shape \(40, 50\) is not in .* own space, Box"
+    ):
+        adapted(Lying()).reset()

@@ -7,7 +7,7 @@ an interrupted run is exit code 130.
 import errno
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import tyro
@@ -33,6 +33,32 @@ COMMANDS: dict[str, type[Any]] = {
     "reproduce": Reproduce,
     "report": Report,
 }
+
+FLAGS_OF_OTHERS = {
+    "--lr": "--learning-rate",
+    "--total-timesteps": "--steps",
+    "--timesteps": "--steps",
+    "--n-timesteps": "--steps",
+    "--env": "an argument of its own, as in cdqn train CartPole-v1",
+    "--env-id": "an argument of its own, as in cdqn train CartPole-v1",
+    "--algo": "--algorithm",
+    "--buffer-size": "--memory-size",
+    "--learning-starts": "--warmup-steps",
+    "--train-freq": "--update-period-steps",
+    "--train-frequency": "--update-period-steps",
+    "--target-update-interval": "--target-period-updates",
+    "--target-network-frequency": "--target-period-updates",
+    "--exploration-fraction": "--epsilon-final-fraction",
+    "--exploration-final-eps": "--epsilon-final",
+    "--end-e": "--epsilon-final",
+    "--max-grad-norm": "--gradient-clip-norm",
+    "--n-envs": "--num-envs",
+    "--net-arch": "--hidden",
+    "--eval-freq": "--evaluation-period-steps",
+    "--n-eval-episodes": "--evaluation-episodes",
+    "--eval-episodes": "--evaluation-episodes",
+}
+"""Flags of stable-baselines3's zoo and of CleanRL, and what they are called here."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -73,7 +99,9 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
 def _parse(arguments: list[str]) -> Any:
     """The command with its flags, or None after printing the help."""
     from cdqn import __version__
-    from cdqn.presets import DEFAULT_PRESETS, default_preset
+    from cdqn.config import PREPROCESSING
+    from cdqn.envs import atari_game
+    from cdqn.presets import DEFAULT_PRESETS, default_preset, get_preset
 
     if not arguments or arguments[0] in ("-h", "--help"):
         console.print(_help(), soft_wrap=True)
@@ -82,21 +110,34 @@ def _parse(arguments: list[str]) -> Any:
         print(__version__)
         return None
     name, *rest = arguments
+    for flag in (argument.partition("=")[0].replace("_", "-") for argument in rest):
+        if flag in FLAGS_OF_OTHERS and name in COMMANDS:
+            say(errors, f"cdqn: there is no flag {flag}: here it is {FLAGS_OF_OTHERS[flag]}", "red")
+            raise SystemExit(2)
     if name not in COMMANDS:
         say(errors, f"cdqn: there is no command {name!r}: choose from {', '.join(COMMANDS)}", "red")
         raise SystemExit(2)
     kind = COMMANDS[name]
     if kind not in (Train, Compare):
         return tyro.cli(kind, prog=f"cdqn {name}", args=rest)
+    rest = _gathered(rest, "--wrapper")
     named_preset = _flag(rest, "--preset")
     # Until the environment has been read its kind is unknown; what --help shows are the defaults of most.
     command = _parse_with_preset(name, rest, named_preset or DEFAULT_PRESETS["vector"])
     if named_preset is None:  # the environment has been read now, and has a preset by default
-        from cdqn.envs import kind_of
-
-        command = _parse_with_preset(name, rest, default_preset(kind_of(command.env_id)))
+        command = _parse_with_preset(name, rest, default_preset(_kind_of(command)))
+    elif get_preset(named_preset).kind == "atari" and not atari_game(command.env_id):
+        command = _parse_with_preset(name, rest, named_preset, dict.fromkeys(PREPROCESSING))
     command.given = _given(rest, command.config)
     return command
+
+
+def _kind_of(command: Any) -> Any:
+    from cdqn.envs import kind_of
+    from cdqn.storage.named_code import named
+
+    wrappers = [named("wrapper", name) for name in command.config.wrapper]
+    return kind_of(command.env_id, command.config.environment_kwargs, wrappers)
 
 
 def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:
@@ -105,15 +146,35 @@ def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:
     return {name: value for name, value in vars(config).items() if name in named or f"no_{name}" in named}
 
 
-def _parse_with_preset(name: str, arguments: Sequence[str], preset: str | None) -> Any:
+def _parse_with_preset(
+    name: str, arguments: Sequence[str], preset: str | None, unset: Mapping[str, None] | None = None
+) -> Any:
     """The command; flags that are not given mean what the preset says."""
     from cdqn.presets import make_config
 
-    typed = {piece: _flag(arguments, f"--{piece}") for piece in PIECES}
-    import_pieces(typed)
+    typed: dict[str, Any] = {piece: _flag(arguments, f"--{piece}") for piece in PIECES}
+    wrappers = arguments[arguments.index("--wrapper") + 1 :] if "--wrapper" in arguments else []
+    import_pieces(typed | {"wrapper": list(wrappers)})
     algorithm = typed["algorithm"] or "cdqn"
-    default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=make_config(algorithm, preset))
+    config = make_config(algorithm, preset, **(unset or {}))
+    default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=config)
     return tyro.cli(COMMANDS[name], prog=f"cdqn {name}", args=arguments, default=default)
+
+
+def _gathered(arguments: Sequence[str], flag: str) -> list[str]:
+    """A flag that can be given several times, once, at the end, with all of its values."""
+    rest, values = [], []
+    waiting = False
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if waiting or (name == flag and equals):
+            values.append(argument if waiting else value)
+            waiting = False
+        elif name == flag:
+            waiting = True
+        else:
+            rest.append(argument)
+    return rest + ([flag] if values or waiting else []) + values
 
 
 def _flag(arguments: Sequence[str], flag: str) -> Any:

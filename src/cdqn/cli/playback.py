@@ -6,7 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from cdqn.agent import Agent, require_seed
+from cdqn.agent import Agent, how_to_make, require_seed
 from cdqn.envs import make_vec
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
 from cdqn.integrations.video import write_video
@@ -26,7 +26,7 @@ def play(
     frames: list[Any] = []
     returns: list[float] = []
     mode = "rgb_array" if video else "human"
-    env = make_vec(agent.env_id, 1, render_mode=mode, preprocessing=agent.config.preprocessing)
+    env = make_vec(agent.env_id, 1, mode, **how_to_make(agent.env_id, agent.config))
     try:
         for episode in range(episodes):
             observation, _ = env.reset(seed=seed + episode)

@@ -91,11 +91,11 @@ def announce_memory(agent: Any, preset: str | None) -> None:
     """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
     from cdqn.training.build import memory_estimate, readable_bytes
 
-    if agent.spec.kind == "atari":
+    if agent.spec.has_frames:
         config = agent.config
         size = readable_bytes(memory_estimate(agent.spec, config))
+        sticky = f", sticky actions {config.sticky_actions:g}" if agent.spec.kind == "atari" else ""
         console.print(
-            f"preset {preset}, sticky actions {config.sticky_actions:g}; the replay memory of "
-            f"{config.memory_size:,} transitions will take about {size}",
+            f"preset {preset}{sticky}; the replay memory of {config.memory_size:,} transitions will take about {size}",
             highlight=False,
         )

@@ -5,9 +5,8 @@ that an episode is its seed and its actions, and can be played again after a cra
 """
 
 import difflib
-import importlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -28,8 +27,10 @@ from cdqn.envs.atari import (
 from cdqn.envs.observations import Adapter, adapted, adapter_for, adapter_of, form_of
 from cdqn.errors import CdqnError, ConfigError, MissingPackageError, UnsupportedEnvironmentError
 from cdqn.integrations.optional import minatar_gym
+from cdqn.storage.named_code import import_module
 
 EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
+Wrap = Callable[[Any], Any]
 Kind = Literal["vector", "board", "image", "atari"]
 """A board is small, as MinAtar's is; an Atari game is made by its name, and an image is any other."""
 
@@ -52,14 +53,24 @@ class EnvSpec:
 
 
 def make_vec(
-    env: EnvLike, num_envs: int, render_mode: str | None = None, preprocessing: Mapping[str, Any] | None = None
+    env: EnvLike,
+    num_envs: int,
+    render_mode: str | None = None,
+    preprocessing: Mapping[str, Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    wrappers: Sequence[Wrap] = (),
 ) -> VectorEnv[Any, Any, Any]:
     """A VectorEnv of `num_envs` copies for an id, of one for an Env; a VectorEnv comes back as it is.
 
-    `preprocessing` are settings of `AtariVectorEnv`: what it does not name is as in the paper.
+    An id may be module:Name, of an environment's class or of a function that makes one. `preprocessing` are settings of
+    `AtariVectorEnv`: what it does not name is as in the paper. `kwargs` and `wrappers`, innermost first, are for ids.
     """
     _require_environment(env)
-    if game := atari_game(env):
+    game = atari_game(env)
+    if (kwargs or wrappers) and (game or not isinstance(env, str)):
+        why = "Atari games have settings of their own" if game else "this environment is made already"
+        raise ConfigError(f"env_kwargs and wrapper are for environments that are made from an id: {why}; drop them")
+    if game:
         if render_mode == "human":
             raise UnsupportedEnvironmentError(f"{env} opens no window: use --video FILE.gif")
         return AtariVectorEnv(game, num_envs, **(preprocessing or {}))
@@ -70,11 +81,12 @@ def make_vec(
     if isinstance(env, gym.Env):
         makers = [lambda: adapted(env)]
     else:
-        _register(env)
-        if _is_native(env):
-            native: VectorEnv[Any, Any, Any] = _made(env, partial(gym.make_vec, env, num_envs), render_mode)
+        make = partial(_find(env), **(kwargs or {}))
+        if _is_native(env) and not wrappers:
+            native: VectorEnv[Any, Any, Any]
+            native = _made(env, partial(gym.make_vec, env, num_envs, **(kwargs or {})), render_mode)
             return native
-        makers = [partial(_make, env, render_mode)] * num_envs
+        makers = [partial(_make, env, make, render_mode, wrappers)] * num_envs
     return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
 
 
@@ -103,12 +115,14 @@ def _is_of_ale(env_id: str) -> bool:
     return "ale_py" in str(gym.registry[env_id].entry_point)
 
 
-def kind_of(env: EnvLike) -> Kind:
+def kind_of(env: EnvLike, kwargs: Mapping[str, Any] | None = None, wrappers: Sequence[Wrap] = ()) -> Kind:
     """What `describe` will say, from the name alone where that is enough; "vector" for what is unknown."""
-    if isinstance(env, str) and (atari_game(env) or env.startswith("MinAtar/")):
-        return "board" if env.startswith("MinAtar/") else "atari"
+    if atari_game(env):
+        return "atari"
+    if isinstance(env, str) and env.startswith("MinAtar/") and not wrappers:
+        return "board"
     try:
-        vector_env = make_vec(env, 1)
+        vector_env = make_vec(env, 1, kwargs=kwargs, wrappers=wrappers)
     except CdqnError:  # which whoever makes it in earnest will hear of
         return "vector"
     try:
@@ -198,10 +212,25 @@ def _is_native(env_id: str) -> bool:
     return spec is not None and spec.namespace == "cdqn" and spec.vector_entry_point is not None
 
 
-def _make(env_id: str, render_mode: str | None) -> gym.Env[Any, Any]:
-    # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
-    env: gym.Env[Any, Any] = _made(env_id, partial(gym.make, env_id, disable_env_checker=True), render_mode)
-    return adapted(_Forgetting(env) if env_id.startswith("MinAtar/") else env)
+def _make(
+    env_id: str, make: Callable[..., Any], render_mode: str | None, wrappers: Sequence[Wrap]
+) -> gym.Env[Any, Any]:
+    env = _made(env_id, make, render_mode)
+    if env_id.startswith("MinAtar/"):
+        env = _Forgetting(env)
+    for wrap in wrappers:
+        try:
+            env = wrap(env)
+        except Exception as error:  # whatever somebody's wrapper raises
+            raise UnsupportedEnvironmentError(f"{_name(wrap)} cannot wrap {env_id}: {error!r}") from error
+    if not isinstance(env, gym.Env):
+        maker = _name(wrappers[-1]) if wrappers else env_id
+        raise UnsupportedEnvironmentError(f"{maker} made {env!r}: it must make a gymnasium.Env")
+    return adapted(env)
+
+
+def _name(thing: Any) -> str:
+    return f"{thing.__module__}:{thing.__qualname__}"
 
 
 class _Forgetting(gym.Wrapper[Any, Any, Any, Any]):
@@ -226,23 +255,29 @@ def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any
         raise UnsupportedEnvironmentError(f"{env_id} cannot be made: {type(error).__name__}: {error}") from error
 
 
-def _register(env_id: str) -> None:
-    """Make sure that the id is known to Gymnasium, or say which ones are near."""
+def _find(env_id: str) -> Callable[..., Any]:
+    """What makes the environment: Gymnasium, if the id is known to it, or the class or function of that name."""
+    # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
+    by_id = partial(gym.make, env_id, disable_env_checker=True)
     module = module_of(env_id)
     if module is not None:
         env_id = env_id.partition(":")[2]
         try:
-            importlib.import_module(module)
+            code = import_module(module)
         except (ImportError, TypeError, ValueError) as error:  # the latter for names such as "" and "..a"
             raise UnsupportedEnvironmentError(
                 f"no module {module!r} can be imported ({error}): check the name, or PYTHONPATH"
             ) from error
+        own: Callable[..., Any] | None = getattr(code, env_id, None)
+        if env_id not in gym.registry and callable(own):
+            return own
     if env_id.startswith("MinAtar/"):
         _register_minatar(env_id)
     if env_id in gym.registry:
-        return
+        return by_id
     try:
         gym.spec(env_id)  # accepts an id without version
+        return by_id
     except gym.error.Error as error:
         # MinAtar's games have the names of Atari's: they are near only for who has asked for MinAtar.
         minatar = env_id.startswith("MinAtar/")

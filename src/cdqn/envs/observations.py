@@ -19,6 +19,8 @@ from gymnasium.spaces import Box, Dict, OneOf, Space, Text, Tuple
 from gymnasium.spaces.utils import flatten, flatten_space
 from numpy.typing import NDArray
 
+from cdqn.errors import UnsupportedEnvironmentError
+
 Array = NDArray[Any]
 Form = Literal["vector", "board", "image"]
 
@@ -47,8 +49,17 @@ class Adapted(gym.wrappers.TransformObservation[Any, Any, Any]):
     """An environment whose observations have become those that an agent sees."""
 
     def __init__(self, env: gym.Env[Any, Any], adapter: Adapter) -> None:
-        super().__init__(env, adapter.convert, adapter.target)
+        super().__init__(env, self._seen, adapter.target)
         self.adapter = adapter
+
+    def _seen(self, observation: Any) -> Array:
+        try:
+            return self.adapter.convert(observation)
+        except (TypeError, ValueError, LookupError) as error:
+            shape = f" of shape {np.shape(observation)}" if isinstance(observation, np.ndarray) else ""
+            raise UnsupportedEnvironmentError(
+                f"an observation{shape} is not in the environment's own space, {self.adapter.source}: {error}"
+            ) from error
 
 
 def adapted(env: gym.Env[Any, Any]) -> gym.Env[Any, Any]:

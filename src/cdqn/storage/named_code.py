@@ -28,7 +28,9 @@ def is_code_name(name: str) -> bool:
 
 def code_names(settings: Mapping[str, Any]) -> list[str]:
     """What settings name of the user's own code, module:Name."""
+    wrappers = settings.get("wrapper")
     values = [settings.get(name) for name in PIECES]
+    values += wrappers if isinstance(wrappers, list | tuple) else [wrappers]
     return [value for value in values if isinstance(value, str) and is_code_name(value)]
 
 
@@ -44,10 +46,8 @@ def import_named(name: str) -> Any:
     module, _, attributes = name.partition(":")
     if name in _objects:
         return _objects[name]
-    if os.getcwd() not in sys.path and "" not in sys.path:
-        sys.path.append(os.getcwd())  # at the end: a file here must not take the place of an installed module
     try:
-        thing: Any = importlib.import_module(module)
+        thing = import_module(module)
     except ImportError as error:
         raise ConfigError(
             f"{name}: no module {module!r} can be imported ({error}): check the name, or PYTHONPATH"
@@ -60,8 +60,15 @@ def import_named(name: str) -> Any:
     return thing
 
 
+def import_module(name: str) -> Any:
+    """A module that the user has named, from the current folder too."""
+    if os.getcwd() not in sys.path and "" not in sys.path:
+        sys.path.append(os.getcwd())  # at the end: a file here must not take the place of an installed module
+    return importlib.import_module(name)
+
+
 def import_pieces(settings: Mapping[str, Any]) -> None:
-    """Import what the user has typed in settings: an algorithm, a network, a replay memory or an exploration."""
+    """Import what the user has typed in settings: an algorithm, a network, a wrapper, …"""
     for name in code_names(settings):
         import_named(name)
 
