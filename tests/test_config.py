@@ -133,7 +133,7 @@ def test_original_scheme_refuses_the_floor():
         ({"warmup_steps": 31, "batch_size": 32}, "warmup_steps is 31"),
         ({"warmup_steps": 50, "batch_size": 32, "discard_fraction": 0.5}, "warmup_steps is 50"),
         ({"epsilon_middle_fraction": 0.9, "epsilon_final_fraction": 0.8}, "epsilon_middle_fraction 0.9"),
-        ({"horizon_multiplier": 15.0, "n_step": 3}, "n_step 3 .* horizon_multiplier"),
+        ({"horizon_multiplier": 15.0, "n_step": 3}, "horizon_multiplier .* n_step 3"),
         ({"horizon_multiplier": 15.0, "normalize_rewards": True}, "horizon_multiplier .* drop normalize_rewards"),
     ],
 )

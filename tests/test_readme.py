@@ -42,7 +42,7 @@ def test_loss_example_of_the_readme_gives_a_gradient():
 def test_links_of_the_documents_lead_somewhere():
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for link in re.findall(r"\]\(([^)#]+)\)", prose):
+        for link in re.findall(r"\]\((?!https?:)([^)#]+)[)#]", prose):
             assert (page.parent / link).exists(), f"{page.name}: {link}"
 
 

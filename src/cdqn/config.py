@@ -5,9 +5,8 @@ set": `resolved()` fills it in where it acts. A setting that cannot act is an er
 """
 
 import dataclasses
-import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -17,6 +16,7 @@ from cdqn.algorithms import ALGORITHMS, Algorithm, find_algorithm
 from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.schedules import are_drops
+from cdqn.storage import plain_values as plain
 from cdqn.storage.named_code import PIECES, is_code_name, name_of
 
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
@@ -148,11 +148,8 @@ class Config:
     def __post_init__(self) -> None:
         self._require_set()
         self._normalize()
-        for name, (check, wanted) in _RANGES.items():
-            value = getattr(self, name)
-            number = type(value) is float or (type(value) is int and abs(value) < LARGEST)
-            if value is not None and not (number and check(value)):
-                raise ConfigError(f"{name} is {value!r}: it must be {wanted}")
+        for name, allowed_range in _RANGES.items():
+            plain.require_number(name, getattr(self, name), allowed_range)
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
             own = name in PIECES and isinstance(value, str) and is_code_name(value)
@@ -169,13 +166,17 @@ class Config:
             good = all(type(n) is int and 1 <= n <= MOST_UNITS for n in sizes)
             if not sizes or len(sizes) != (count or len(sizes)) or not good:
                 raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} from 1 to {MOST_UNITS}")
-        if not (self.network is None or (isinstance(self.network, str) and is_code_name(self.network))):
-            raise ConfigError(f"network is {self.network!r}: it must be module:function, or the function itself")
-        for name in self.wrapper:
-            if not (isinstance(name, str) and is_code_name(name)):
-                raise ConfigError(f"wrapper is {name!r}: it must be module:Name, or the class or function itself")
-        for check_together in (self._check_environment, self._check_drops, self._check_idle, self._check_sizes):
-            check_together()
+        for name, given in (("network", self.network), *(("wrapper", wrap) for wrap in self.wrapper)):
+            if given is not None and not (isinstance(given, str) and is_code_name(given)):
+                raise ConfigError(f"{name} is {given!r}: it must be module:Name, or the class or function itself")
+        plain.read_object("env_kwargs", self.env_kwargs)
+        if not are_drops(self.learning_rate_drops):
+            raise ConfigError(
+                f"learning_rate_drops is {self.learning_rate_drops!r}: it must be pairs of a share of the budget, "
+                "rising within (0, 1], and a factor above 0"
+            )
+        self._check_idle()
+        self._check_sizes()
 
     def _require_set(self) -> None:
         """None means "not set", which only some settings can be."""
@@ -184,43 +185,19 @@ class Config:
                 raise ConfigError(f"{field.name} is None: it must have a value, by default {field.default!r}")
 
     def _normalize(self) -> None:
-        """Numbers of NumPy become Python's, a list of widths a tuple: they say the same."""
+        """Numbers of NumPy become Python's, a list of widths a tuple, a class its name: they say the same."""
         for name in (field.name for field in dataclasses.fields(self)):
             value = getattr(self, name)
-            if isinstance(value, np.generic):
-                object.__setattr__(self, name, value.item())
-            elif name in PIECES and callable(value):
-                object.__setattr__(self, name, name_of(value))
-        if isinstance(self.env_kwargs, Mapping):
-            object.__setattr__(self, "env_kwargs", _as_json(self.env_kwargs))
-        given = self.wrapper if isinstance(self.wrapper, list | tuple) else (self.wrapper,)
-        wrappers = tuple(name_of(wrapper) if callable(wrapper) else wrapper for wrapper in given)
-        object.__setattr__(self, "wrapper", wrappers)
-        for name, _, _ in _SIZES:
-            sizes = getattr(self, name)
-            if sizes is not None or name == "hidden":
-                sizes = sizes if isinstance(sizes, Iterable) else ()
-                object.__setattr__(self, name, tuple(int(n) if isinstance(n, np.integer) else n for n in sizes))
-        drops = self.learning_rate_drops if isinstance(self.learning_rate_drops, Iterable) else ((),)
-        pairs = tuple(tuple(drop) if isinstance(drop, Iterable) else (drop,) for drop in drops)
-        object.__setattr__(self, "learning_rate_drops", pairs)
-
-    def _check_environment(self) -> None:
-        try:
-            kwargs = self.environment_kwargs
-        except (TypeError, ValueError, RecursionError) as error:
-            raise ConfigError(
-                f"env_kwargs is {self.env_kwargs!r}, which is not JSON ({error}): write it as '{{\"name\": value}}'"
-            ) from error
-        if not isinstance(kwargs, dict):
-            raise ConfigError(f"env_kwargs is {self.env_kwargs!r}: it must be a JSON object, '{{\"name\": value}}'")
-
-    def _check_drops(self) -> None:
-        if not are_drops(self.learning_rate_drops):
-            raise ConfigError(
-                f"learning_rate_drops is {self.learning_rate_drops!r}: it must be pairs of a share of the budget, "
-                "rising within (0, 1], and a factor above 0"
-            )
+            if name in PIECES and callable(value):
+                value = name_of(value)
+            elif name == "wrapper":
+                given = value if isinstance(value, list | tuple) else (value,)
+                value = tuple(name_of(wrap) if callable(wrap) else wrap for wrap in given)
+            elif name in _PLAIN and (value is not None or name == "hidden"):
+                value = _PLAIN[name](value)
+            elif isinstance(value, np.generic):
+                value = value.item()
+            object.__setattr__(self, name, value)
 
     def _check_idle(self) -> None:
         """A setting that cannot act is an error, and is not silently ignored."""
@@ -241,16 +218,11 @@ class Config:
         if self.priority_scheme == "original" and self.floor_divisor is not None:
             raise ConfigError("the original priority scheme has no floor: drop floor_divisor")
         if self.horizon_multiplier is not None:
-            if self.gamma is not None:
-                raise ConfigError(f"horizon_multiplier finds γ by itself: drop gamma {self.gamma}, or the former")
-            if self.reward_clip:
-                raise ConfigError("horizon_multiplier finds γ and the scale of Q from raw rewards: drop reward_clip")
-            if self.normalize_rewards:
-                raise ConfigError("horizon_multiplier normalises Q, and rewards with it: drop normalize_rewards")
-            if self.n_step > 1:
-                raise ConfigError(
-                    f"n_step {self.n_step} needs γ from the first step on, horizon_multiplier finds it later: drop one"
-                )
+            several = self.n_step if self.n_step > 1 else None
+            at_odds = (self.gamma, self.reward_clip, self.normalize_rewards, several)
+            for (name, why), value in zip(_AT_ODDS_WITH_HORIZON.items(), at_odds, strict=True):
+                if value not in (None, False):
+                    raise ConfigError(f"horizon_multiplier {why}: drop {name} {value}, or the former")
 
     def _check_sizes(self) -> None:
         if self.memory_size < self.batch_size:
@@ -287,8 +259,7 @@ class Config:
     @property
     def environment_kwargs(self) -> dict[str, Any]:
         """`env_kwargs`, read."""
-        read: dict[str, Any] = {} if self.env_kwargs is None else json.loads(self.env_kwargs)
-        return read
+        return plain.read_object("env_kwargs", self.env_kwargs)
 
     @property
     def preprocessing(self) -> dict[str, Any]:
@@ -317,15 +288,6 @@ class Config:
             raise CheckpointError(f"{source} is damaged: {error}") from error
 
 
-def _as_json(values: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(values, sort_keys=True)
-    except TypeError as error:
-        raise ConfigError(
-            f"env_kwargs is {values!r}, which cannot be written down ({error}): make the environment and give that"
-        ) from error
-
-
 _TARGET_DEFAULTS: dict[str, Any] = {"double_q": True, "target_period_updates": 100, "target_copy": "previous"}
 
 _PRIORITIZED_DEFAULTS: dict[str, Any] = {
@@ -338,13 +300,15 @@ _PRIORITIZED_DEFAULTS: dict[str, Any] = {
     "raise_predecessor": True,
 }
 
-LARGEST = 2**63  # of any whole number: what does not fit into 64 bits is a slip of the hand
+_AT_ODDS_WITH_HORIZON = {
+    "gamma": "finds γ by itself",
+    "reward_clip": "finds γ and the scale of Q from raw rewards",
+    "normalize_rewards": "normalises Q, and rewards with it",
+    "n_step": "finds γ after the warm-up, and returns over several steps need it from the first step on",
+}
 MOST_UNITS = 1_000_000  # of a layer's widths, channels or pixels
 
-_UNIT = (lambda v: 0 <= v <= 1, "within [0, 1]")
-_POSITIVE = (lambda v: v > 0 and math.isfinite(v), "a number above 0")
-_COUNT = (lambda v: isinstance(v, int) and v >= 1, "a whole number of at least 1")
-_RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
+_RANGES: dict[str, plain.Range] = {
     "seed": (lambda v: isinstance(v, int) and 0 <= v < 2**63, "a whole number from 0 on"),
     "sticky_actions": (lambda v: 0 <= v < 1, "within [0, 1)"),
     "learning_rate_decay": (lambda v: 0 < v <= 1, "within (0, 1]"),
@@ -355,12 +319,12 @@ _RANGES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "num_envs": (lambda v: isinstance(v, int) and 1 <= v <= 4096, "a whole number from 1 to 4096"),
 }
 for _names, _range in {
-    "gamma alpha beta_start epsilon_final epsilon_middle_fraction epsilon_final_fraction": _UNIT,
-    "horizon_multiplier initial_priority learning_rate adam_epsilon priority_epsilon": _POSITIVE,
-    "environment_timeout_seconds": _POSITIVE,
-    "steps warmup_steps n_step batch_size update_period_steps target_period_updates memory_size": _COUNT,
-    "log_period_steps checkpoint_period_steps evaluation_period_steps candidate_period_steps": _COUNT,
-    "evaluation_episodes time_limit_steps": _COUNT,
+    "gamma alpha beta_start epsilon_final epsilon_middle_fraction epsilon_final_fraction": plain.UNIT,
+    "horizon_multiplier initial_priority learning_rate adam_epsilon priority_epsilon": plain.POSITIVE,
+    "environment_timeout_seconds": plain.POSITIVE,
+    "steps warmup_steps n_step batch_size update_period_steps target_period_updates memory_size": plain.COUNT,
+    "log_period_steps checkpoint_period_steps evaluation_period_steps candidate_period_steps": plain.COUNT,
+    "evaluation_episodes time_limit_steps": plain.COUNT,
 }.items():
     _RANGES |= dict.fromkeys(_names.split(), _range)
 _SIZES: tuple[tuple[str, int | None, str], ...] = (
@@ -368,6 +332,8 @@ _SIZES: tuple[tuple[str, int | None, str], ...] = (
     ("channels", 3, "three numbers of channels"),
     ("frame_size", 2, "a height and a width"),
 )
+_PLAIN = {"env_kwargs": plain.object_text, "learning_rate_drops": plain.pairs}
+_PLAIN |= dict.fromkeys((name for name, _, _ in _SIZES), plain.numbers)
 _FLAGS = ("dueling", "value_transform", "normalize_rewards", "reward_clip", "double_q", "raise_predecessor")
 _CHOICES = {
     "algorithm": tuple(ALGORITHMS),

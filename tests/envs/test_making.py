@@ -150,7 +150,7 @@ def test_own_images_are_trained_from_the_shell_with_neutral_settings_or_with_tho
 
 @pytest.mark.parametrize("given", ["{", "[1]", "3", {"level": object()}])
 def test_arguments_that_are_no_json_object_are_refused(given):
-    with pytest.raises(ConfigError, match="env_kwargs is "):
+    with pytest.raises(ConfigError, match="env_kwargs"):
         cdqn.CDQN("CartPole-v1", env_kwargs=given)
 
 

@@ -129,7 +129,5 @@ def test_observation_that_is_not_in_its_space_is_named():
         def reset(self, *, seed=None, options=None):
             return np.zeros((40, 50), np.uint8), {}
 
-    with pytest.raises(
-        UnsupportedEnvironmentError, match=r"of shape \(40, 50\) is not in .* own space, Box"
-    ):
+    with pytest.raises(UnsupportedEnvironmentError, match=r"of shape \(40, 50\) is not in .* own space, Box"):
         adapted(Lying()).reset()

@@ -1,0 +1,62 @@
+"""Settings as plain values of Python, which can be compared and written down."""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from cdqn.errors import ConfigError
+
+Range = tuple[Callable[[Any], bool], str]
+"""Whether a number will do, and in words which do."""
+UNIT: Range = (lambda v: 0 <= v <= 1, "within [0, 1]")
+POSITIVE: Range = (lambda v: v > 0 and math.isfinite(v), "a number above 0")
+COUNT: Range = (lambda v: isinstance(v, int) and v >= 1, "a whole number of at least 1")
+LARGEST = 2**63
+"""Of any whole number: what does not fit into 64 bits is a slip of the hand."""
+
+
+def require_number(setting: str, value: Any, allowed: Range) -> None:
+    """Refuse what is no number of that range; None is not set."""
+    check, wanted = allowed
+    is_number = type(value) is float or (type(value) is int and abs(value) < LARGEST)
+    if value is not None and not (is_number and check(value)):
+        raise ConfigError(f"{setting} is {value!r}: it must be {wanted}")
+
+
+def numbers(values: Any) -> tuple[Any, ...]:
+    """A tuple, of Python's whole numbers where they are NumPy's; an empty one of what is no list."""
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in (values if isinstance(values, Iterable) else ()))
+
+
+def pairs(values: Any) -> tuple[tuple[Any, ...], ...]:
+    """A tuple of tuples; what is none of that becomes one that is no pair."""
+    rows = values if isinstance(values, Iterable) else ((),)
+    return tuple(tuple(row) if isinstance(row, Iterable) else (row,) for row in rows)
+
+
+def object_text(value: Any) -> Any:
+    """A dict as JSON; what is no dict comes back as it is."""
+    if not isinstance(value, Mapping):
+        return value
+    try:
+        return json.dumps(dict(value), sort_keys=True)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"{value!r} cannot be written down as env_kwargs ({error}): JSON has numbers, texts, lists and dicts"
+        ) from error
+
+
+def read_object(setting: str, text: str | None) -> dict[str, Any]:
+    """The dict of a JSON text; an empty one for None."""
+    try:
+        value = {} if text is None else json.loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(
+            f"""{setting} is {text!r}, which is not JSON ({error}): write '{{"name": value}}'"""
+        ) from error
+    if not isinstance(value, dict):
+        raise ConfigError(f"""{setting} is {text!r}: it must be a JSON object, '{{"name": value}}'""")
+    return value
