@@ -77,7 +77,7 @@ def test_own_algorithm_is_compared_with_ours(here, monkeypatch, capsys):
         ("--algorithm", "no_such_module:Mine", "no module 'no_such_module' can be imported"),
         ("--algorithm", "users_module:Missing", "module 'users_module' has no 'Missing'"),
         ("--algorithm", "users_module:Nothing", "a class derived from cdqn.algorithms.Algorithm"),
-        ("--network", "mlp", "it must be module:function"),
+        ("--network", "mlp", "it must be module:Name"),
         ("--replay", "unifrom", "one of prioritized, uniform, or your own as module:Name"),
     ],
 )

@@ -1,11 +1,12 @@
 """How a Ray cluster is found."""
 
 import socket
-import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
+from cdqn.cli.main import main
 from cdqn.errors import ConfigError, MissingPackageError
 from cdqn.integrations import ray
 
@@ -21,13 +22,20 @@ def test_address_that_is_none_and_one_where_nobody_answers_are_refused():
                 ray.connect(given)
 
 
-def test_cluster_that_nobody_has_started_is_not_found(tmp_path):
-    """In a process of its own: another test may have a cluster."""
-    command = [sys.executable, "-m", "cdqn", "compare", "CartPole-v1", "--on", "ray", "--out", str(tmp_path / "a")]
-    environment = {"PATH": "/usr/bin:/bin", "RAY_ADDRESS": "", "RAY_TMPDIR": str(tmp_path)}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 1
-    assert done.stderr.startswith("cdqn: no Ray cluster was found: start one with `ray start --head`")
+class NoCluster(ModuleType):
+    """Ray on a machine where nobody has started a cluster; another test may have, on this one."""
+
+    def is_initialized(self):
+        return False
+
+    def init(self, address, **options):
+        raise ConnectionError(f"Could not find any running Ray instance ({address})")
+
+
+def test_cluster_that_nobody_has_started_is_not_found(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "ray", NoCluster("ray"))
+    assert main(["compare", "CartPole-v1", "--on", "ray", "--out", str(tmp_path / "a")]) == 1
+    assert "no Ray cluster was found: start one with `ray start --head`" in capsys.readouterr().err
     assert not (tmp_path / "a").exists()
 
 

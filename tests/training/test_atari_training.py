@@ -208,7 +208,7 @@ def test_atari_settings_without_a_game_are_told():
 
 
 def test_preset_of_games_for_another_environment_is_told_as_such():
-    with pytest.raises(ConfigError, match="preset 'laptop' is for atari observations"):
+    with pytest.raises(ConfigError, match="preset 'laptop' is for Atari games"):
         cdqn.CDQN("CartPole-v1", preset="laptop")
 
 

@@ -49,7 +49,7 @@ def test_smoke_differs_from_laptop_in_its_size_alone():
     for figure in FIGURES.values():
         for small, large in zip(figure.lines("smoke"), figure.lines("laptop"), strict=True):
             assert small._replace(settings={}) == large._replace(settings={})
-            assert small.config(0).steps == 400
+            assert small.config(0).steps in (400, 2_200)
             assert small.config(0).loss == large.config(0).loss
 
 

@@ -12,6 +12,7 @@ from cdqn.experiments.request import Request
 from cdqn.experiments.wet_chicken import runs as module
 from cdqn.experiments.wet_chicken.fitted_q import StackedMLP, draw_parameters
 from cdqn.experiments.wet_chicken.runs import WetChickenSetting, average_reward, generator, make_data, train_group
+from cdqn.runs.workers.local import LocalPool
 
 SMALL = WetChickenSetting(
     repeats=3,
@@ -113,13 +114,15 @@ def test_policy_that_always_holds_stays_near_the_start_and_one_that_drifts_falls
 def test_whole_experiment_in_processes_depends_on_the_seed_alone(tmp_path, monkeypatch):
     monkeypatch.setitem(module.SCALES, "smoke", dataclasses.replace(SMALL, repeats=4))
     told = []
-    one = module.reproduce(Request("smoke", 0, 2, tmp_path / "a", on_progress=lambda *both: told.append(both)))
+    one = module.reproduce(
+        Request("smoke", 0, LocalPool(2), tmp_path / "a", on_progress=lambda *both: told.append(both))
+    )
     assert told[-1] == (36, 36)  # 3 algorithms, 2 groups of two repeats, 6 epochs
-    again = module.reproduce(Request("smoke", 0, 1, tmp_path / "b"))
+    again = module.reproduce(Request("smoke", 0, LocalPool(1), tmp_path / "b"))
     assert one[:4] == again[:4]  # name, about, rows, claims; the authors' curves have NaN for errors
     assert one.name == "fig8"
     assert {row.quantity for row in one.rows} == {"average_reward", "q_distance"}
-    first = module.reproduce(Request("smoke", 0, 1, tmp_path / "b", runs=1))
+    first = module.reproduce(Request("smoke", 0, LocalPool(1), tmp_path / "b", runs=1))
     assert first.rows[-1].setting == "1 repeats"
     assert "mean of 1 run, seed 0, scale smoke" in first.about
     assert all(row.value == pytest.approx(0) for row in one.rows if row.quantity == "q_distance" and row.step == 0)
