@@ -67,3 +67,15 @@ def test_published_curves_have_our_names():
     }
     assert {p.setting for p in drawing.published("fig7")} >= {"Skiing (Atari), seed 1", "Venture (Atari), seed 3"}
     assert drawing.published("fig10") == []
+
+
+@pytest.mark.parametrize("name", ["fig5", "fig13", "fig7"])
+def test_caption_stays_within_the_picture(name, drawn):
+    about = "3 runs of each, seeds 0 to 2, scale laptop, MinAtar's games and small tasks stand in for Atari's games"
+    drawing.draw(reproduction_of(name, about), "x.png")
+    (figure,) = drawn
+    figure.draw_without_rendering()
+    box = figure._suptitle.get_window_extent()
+    assert box.x0 > 0
+    assert box.x1 < figure.bbox.width
+    assert figure._suptitle.get_text().replace("\n", " ").endswith(about)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,6 +40,8 @@ AUTHORS: dict[str, tuple[tuple[str, str, str], ...]] = {
 }
 ALGORITHMS_SHOWN = {"fig11": ("cdqn", "dqn"), "fig13": ("cdqn",)}
 """Where a figure shows less of a section than its logs hold."""
+LETTERS_PER_INCH = 11
+"""Of a caption."""
 
 
 def authors_lines(figure: str) -> list[AuthorsLine]:
@@ -89,7 +92,8 @@ def draw(reproduction: Reproduction, path: str | Path) -> None:
         for axes, quantity in zip(axes_QC[:, column], QUANTITIES, strict=True):
             _draw_theirs(axes, [line for line in theirs if line.game == game], quantity, styles, faint=False)
         axes_QC[0, column].set_title(f"the authors': {game}, Atari", fontsize=11, color=GREY, loc="left")
-    _finish(figure, axes_QC, f"{reproduction.name.replace('fig', 'Fig. ')} again\n{reproduction.about}")
+    _finish(axes_QC)
+    _caption(figure, f"{reproduction.name.replace('fig', 'Fig. ')} again", reproduction.about)
     save(figure, path)
 
 
@@ -106,11 +110,11 @@ def draw_table(reproduction: Reproduction, path: str | Path) -> None:
         axes.set_title(game, fontsize=11, color=INK, loc="left")
         axes.axhline(0, color=GREY, linewidth=0.8)
         axes.spines[["top", "right"]].set_visible(False)
-    figure.suptitle(f"Table 1 again: test scores (App. B.4)\n{reproduction.about}", fontsize=10.5, color=INK)
+    _caption(figure, "Table 1 again: test scores (App. B.4)", reproduction.about)
     save(figure, path)
 
 
-def _finish(figure: Any, axes_QC: Any, title: str) -> None:
+def _finish(axes_QC: Any) -> None:
     for row, quantity in zip(axes_QC, QUANTITIES, strict=True):
         for axes in row:
             if quantity == "loss":
@@ -122,7 +126,12 @@ def _finish(figure: Any, axes_QC: Any, title: str) -> None:
     for axes in axes_QC[0]:
         if axes.lines:
             axes.legend(fontsize=8, frameon=False)
-    figure.suptitle(title, fontsize=10.5, color=INK)
+
+
+def _caption(figure: Any, title: str, about: str) -> None:
+    """Above the panels, in as many lines as the width asks for."""
+    lines = textwrap.wrap(about, int(LETTERS_PER_INCH * figure.get_figwidth()))
+    figure.suptitle("\n".join([title, *lines]), fontsize=10.5, color=INK)
 
 
 def _styles(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, Any]:
