@@ -72,8 +72,21 @@ def test_text_is_left_out_of_dicts_by_name():
     assert adapter_for(Dict({"only": Text(3)})) is None
 
 
+class Mission(gym.Space):
+    """A kind of space of somebody's own, as MiniGrid's missions are."""
+
+    def __init__(self, dtype):
+        super().__init__(dtype=dtype)
+
+
+def test_text_of_another_kind_is_left_out_and_what_is_unknown_is_not_guessed():
+    assert adapter_for(Dict({"a": Discrete(2), "mission": Mission(str)})).dropped == ("mission",)
+    assert adapter_for(Dict({"a": Discrete(2), "mission": Mission(None)})) is None
+    assert adapter_for(Mission(None)) is None
+
+
 def test_agent_says_which_text_it_leaves_out():
-    class Mission(gym.Env):
+    class Errand(gym.Env):
         observation_space = Dict({"image": pixels(7, 7, 3), "mission": Text(9)})
         action_space = Discrete(2)
 
@@ -85,7 +98,7 @@ def test_agent_says_which_text_it_leaves_out():
             return self.reset()[0], 0.0, False, True, {}
 
     with pytest.warns(UserWarning, match="has text, which is left out: mission"):
-        agent = cdqn.DQN(Mission(), compile="off")
+        agent = cdqn.DQN(Errand(), compile="off")
     assert agent.spec.observation_shape == (147,)
     assert agent.predict({"image": np.ones((7, 7, 3), np.uint8), "mission": "stop"}) in (0, 1)
     with pytest.raises(ConfigError, match="predict got"):

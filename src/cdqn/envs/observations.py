@@ -124,7 +124,7 @@ def batch_of(observation: Any, shape: tuple[int, ...], adapter: Adapter | None) 
 
 def _without_text(space: Space[Any], place: str = "") -> tuple[Space[Any] | None, tuple[str, ...]]:
     """The space less the text in its Dicts, and where that was; None: nothing else is in it."""
-    if isinstance(space, Text):
+    if _is_text(space):
         return None, (place,)
     if not isinstance(space, Dict):
         return space, ()
@@ -140,7 +140,15 @@ def _is_numbers(space: Space[Any]) -> bool:
         return all(map(_is_numbers, space.spaces.values()))
     if isinstance(space, Tuple | OneOf):
         return all(map(_is_numbers, space.spaces))
-    return space.is_np_flattenable and not isinstance(space, Text)
+    try:
+        return space.is_np_flattenable and not _is_text(space)
+    except NotImplementedError:  # a kind of space that is not Gymnasium's own
+        return False
+
+
+def _is_text(space: Space[Any]) -> bool:
+    """Gymnasium's own, or somebody else's kind of it, such as MiniGrid's missions."""
+    return isinstance(space, Text) or (space.dtype is not None and space.dtype.kind in "US")
 
 
 def _smallest_type(space: Box) -> np.dtype[Any]:
