@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 from cdqn.cli.main import main
+from cdqn.config import Config
+from cdqn.runs.run_pool import PlannedRun
 
 SMALL = ["--hidden", "16", "16", "--warmup-steps", "200", "--memory-size", "5000", "--evaluation-episodes", "4"]
 SMALL += ["--update-period-steps", "4"]
@@ -16,6 +18,23 @@ SMALL += ["--log-period-steps", "200", "--checkpoint-period-steps", "1000", "--c
 def train(run: str | Path, *flags: str, env: str = "CartPole-v1", steps: int = 2000) -> int:
     """`cdqn train` with a small network; its exit code."""
     return main(["train", env, "--out", str(run), "--steps", str(steps), *SMALL, *flags])
+
+
+SMALL_SETTINGS = {
+    "steps": 900,
+    "hidden": (8,),
+    "warmup_steps": 100,
+    "update_period_steps": 8,
+    "log_period_steps": 100,
+    "checkpoint_period_steps": 300,
+    "evaluation_episodes": 2,
+    "compile": "off",
+}
+
+
+def planned(env_id: str, **settings) -> PlannedRun:
+    """A run of several, for `run_all`."""
+    return PlannedRun(env_id, Config(**{**SMALL_SETTINGS, **settings}).resolved())
 
 
 def one_line(capsys) -> str:

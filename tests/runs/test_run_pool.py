@@ -11,27 +11,13 @@ import pytest
 
 from cdqn.agent import Agent
 from cdqn.cli.main import main
-from cdqn.config import Config
 from cdqn.errors import ConfigError
 from cdqn.runs import run_pool
-from cdqn.runs.run_pool import PlannedRun, run_all
+from cdqn.runs.run_pool import run_all
 from cdqn.runs.runner import has_rows, train_run
 from cdqn.runs.workers.local import LocalPool
 from cdqn.storage.checkpoint import newest_step
-
-SMALL = {
-    "hidden": (8,),
-    "warmup_steps": 100,
-    "update_period_steps": 8,
-    "log_period_steps": 100,
-    "checkpoint_period_steps": 300,
-    "evaluation_episodes": 2,
-    "compile": "off",
-}
-
-
-def planned(env_id: str, **settings) -> PlannedRun:
-    return PlannedRun(env_id, Config(**{"steps": 900, **SMALL, **settings}).resolved())
+from run_files import planned
 
 
 def test_what_ends_one_run_leaves_the_others_alone(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ from cdqn.cli.several import Compare, Suite
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
-from cdqn.storage.named_code import PIECES, import_pieces
+from cdqn.storage.named_code import PIECES, all_named, import_pieces
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,
@@ -100,7 +100,7 @@ def _parse(arguments: list[str]) -> Any:
     """The command with its flags, or None after printing the help."""
     from cdqn import __version__
     from cdqn.config import PREPROCESSING
-    from cdqn.envs import atari_game
+    from cdqn.envs import atari_game, kind_of
     from cdqn.presets import DEFAULT_PRESETS, default_preset, get_preset
 
     if not arguments or arguments[0] in ("-h", "--help"):
@@ -125,19 +125,12 @@ def _parse(arguments: list[str]) -> Any:
     # Until the environment has been read its kind is unknown; what --help shows are the defaults of most.
     command = _parse_with_preset(name, rest, named_preset or DEFAULT_PRESETS["vector"])
     if named_preset is None:  # the environment has been read now, and has a preset by default
-        command = _parse_with_preset(name, rest, default_preset(_kind_of(command)))
+        shown = kind_of(command.env_id, command.config.environment_kwargs, all_named("wrapper", command.config.wrapper))
+        command = _parse_with_preset(name, rest, default_preset(shown))
     elif get_preset(named_preset).kind == "atari" and not atari_game(command.env_id):
         command = _parse_with_preset(name, rest, named_preset, dict.fromkeys(PREPROCESSING))
     command.given = _given(rest, command.config)
     return command
-
-
-def _kind_of(command: Any) -> Any:
-    from cdqn.envs import kind_of
-    from cdqn.storage.named_code import named
-
-    wrappers = [named("wrapper", name) for name in command.config.wrapper]
-    return kind_of(command.env_id, command.config.environment_kwargs, wrappers)
 
 
 def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:

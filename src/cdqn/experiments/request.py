@@ -8,6 +8,7 @@ from pathlib import Path
 from cdqn.errors import ConfigError
 from cdqn.runs.workers.local import LocalPool
 from cdqn.runs.workers.tasks import Pool
+from cdqn.storage.plain_values import COUNT, require_number
 
 SCALES = ("smoke", "laptop", "paper")
 """Does it run; shorter than the paper's; as published."""
@@ -34,8 +35,7 @@ class Request:
             raise ConfigError(f"there is no scale {self.scale!r}: choose from {', '.join(SCALES)}")
         if not 0 <= self.seed < 2**63:
             raise ConfigError(f"seed is {self.seed}: it must be a whole number from 0 on, below 2⁶³")
-        if self.runs is not None and self.runs < 1:
-            raise ConfigError(f"runs is {self.runs}: it must be a whole number of at least 1")
+        require_number("runs", self.runs, COUNT)
 
     @property
     def threads(self) -> int:

@@ -85,6 +85,11 @@ def named(setting: str, name: str) -> Any:
     return _objects[name]
 
 
+def all_named(setting: str, names: Iterable[str]) -> list[Any]:
+    """`named`, for a setting of several."""
+    return [named(setting, name) for name in names]
+
+
 def import_allowed(folder: Path, settings: Mapping[str, Any], allow_import: str | Iterable[str]) -> None:
     """Import what a folder's settings name, as far as the user has allowed it; refuse the folder if they name more."""
     allowed = [allow_import] if isinstance(allow_import, str) else list(allow_import)

@@ -8,26 +8,15 @@ import pytest
 import ray
 
 from cdqn.agent import Agent
-from cdqn.config import Config
 from cdqn.errors import ConfigError
 from cdqn.runs import run_pool
-from cdqn.runs.run_pool import PlannedRun, run_all
+from cdqn.runs.run_pool import run_all
 from cdqn.runs.runner import train_run
 from cdqn.runs.stopping import Stop
 from cdqn.runs.workers.cluster import Desk, RayPool
 from cdqn.runs.workers.tasks import perform_all
 from cdqn.storage.checkpoint import newest_step
-
-SMALL = {
-    "steps": 900,
-    "hidden": (8,),
-    "warmup_steps": 100,
-    "update_period_steps": 8,
-    "log_period_steps": 100,
-    "checkpoint_period_steps": 300,
-    "evaluation_episodes": 2,
-    "compile": "off",
-}
+from run_files import planned
 
 
 @pytest.fixture
@@ -36,10 +25,6 @@ def cluster(tmp_path, monkeypatch):
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     yield
     ray.shutdown()
-
-
-def planned(env_id: str, **settings) -> PlannedRun:
-    return PlannedRun(env_id, Config(**{**SMALL, **settings}).resolved())
 
 
 def weights_of(run: Path) -> bytes:

@@ -15,6 +15,7 @@ from cdqn.integrations import ray
 from cdqn.runs.stopping import Stop
 from cdqn.runs.workers.tasks import Kind, Perform, carry_out
 from cdqn.storage.files import VERSION
+from cdqn.storage.plain_values import COUNT, require_number
 
 
 class RayPool:
@@ -24,9 +25,10 @@ class RayPool:
     """
 
     def __init__(self, address: str = "ray", jobs: int | None = None, cpus: float = 1.0, gpus: float = 0.0) -> None:
-        for name, value, least in (("jobs", jobs, 1), ("cpus_per_run", cpus, 0), ("gpus_per_run", gpus, 0)):
-            if value is not None and not value >= least:
-                raise ConfigError(f"{name} is {value}: it must be at least {least}")
+        require_number("jobs", jobs, COUNT)
+        for name, value in (("cpus_per_run", cpus), ("gpus_per_run", gpus)):
+            if not value >= 0:
+                raise ConfigError(f"{name} is {value}: it must be at least 0")
         ray.connect(address)
         self.jobs = jobs or _room(cpus, gpus)
         self._needs = cpus, gpus

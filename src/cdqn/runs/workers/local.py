@@ -14,17 +14,16 @@ from contextlib import contextmanager, suppress
 from multiprocessing import connection
 from typing import Any
 
-from cdqn.errors import ConfigError
 from cdqn.runs.stopping import SIGNALS, Stop
 from cdqn.runs.workers.tasks import Kind, Perform, carry_out
+from cdqn.storage.plain_values import COUNT, require_number
 
 
 class LocalPool:
     """Processes of this machine, at most `jobs` of them; unset: one for each core."""
 
     def __init__(self, jobs: int | None = None) -> None:
-        if jobs is not None and jobs < 1:
-            raise ConfigError(f"jobs is {jobs}: it must be a whole number of at least 1")
+        require_number("jobs", jobs, COUNT)
         self.jobs = jobs or os.cpu_count() or 1
 
     def hire(self, perform: Perform, heeds_stop: bool) -> "_Worker":
