@@ -1,4 +1,4 @@
-"""The three losses of the paper, which differ in the target alone.
+"""The three losses of the paper, which differ in the target alone, and one beyond it.
 
 Data flow: two functions build the targets, three functions compare Q(s, a) with them.
 
@@ -6,6 +6,7 @@ Data flow: two functions build the targets, three functions compare Q(s, a) with
     y_dqn_B  = dqn_target(...)      from the target network θ̃, detached          Eq. 10
     y_msbe_B = msbe_target(...)     from the online network θ, gradient flows     Eq. 5
     cdqn_loss(q_B, y_dqn_B, y_msbe_B), dqn_loss(q_B, y_dqn_B), msbe_loss(q_B, y_msbe_B)
+    denoised_loss(q_B, E[y_dqn | s, a]_B, y_dqn_B, y_msbe_B)                      beyond the paper
 
 Suffixes: B the batch, A the actions. Everything is a pure function of tensors.
 """
@@ -99,6 +100,23 @@ def cdqn_loss(
         td_error_abs=torch.maximum(dqn.td_error_abs, msbe.td_error_abs),
         on_dqn_branch=on_dqn_branch,
     )
+
+
+def denoised_loss(
+    q_B: Tensor,
+    expected_B: Tensor,
+    target_dqn_B: Tensor,
+    target_msbe_B: Tensor,
+    weights: Tensor | None = None,
+    huber: bool = True,
+) -> LossTerms:
+    """C-DQN with E[y_DQN | s, a] in place of y_DQN (docs/denoised.md); `expected_B` is that mean, and is detached.
+
+    The residual's target is as far from it as y_MSBE is from y_DQN: γ (max Q_θ(s′) − max Q_θ̃(s′)), in which the reward
+    has cancelled, and which vanishes as θ̃ comes near θ. So does the noise in it.
+    """
+    expected_B = expected_B.detach()
+    return cdqn_loss(q_B, expected_B, expected_B + (target_msbe_B - target_dqn_B), weights, huber)
 
 
 def dqn_loss(q_B: Tensor, target_dqn_B: Tensor, weights: Tensor | None = None, huber: bool = True) -> LossTerms:

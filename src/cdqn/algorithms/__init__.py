@@ -5,6 +5,7 @@ What a user names as module:Class is found here too, after the user has imported
 
 from cdqn.algorithms.base import Algorithm, Assessment, BuildNetwork, Network, Networks, TensorBatch
 from cdqn.algorithms.cdqn import CDQN
+from cdqn.algorithms.dcdqn import DCDQN
 from cdqn.algorithms.dqn import DQN
 from cdqn.algorithms.rg import RG
 from cdqn.errors import ConfigError
@@ -12,7 +13,9 @@ from cdqn.storage.named_code import is_code_name, named
 
 __all__ = [
     "ALGORITHMS",
+    "OF_THE_PAPER",
     "CDQN",
+    "DCDQN",
     "DQN",
     "RG",
     "Algorithm",
@@ -24,7 +27,9 @@ __all__ = [
     "find_algorithm",
 ]
 
-ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (CDQN, DQN, RG)}
+ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (CDQN, DQN, RG, DCDQN)}
+OF_THE_PAPER = (CDQN.name, DQN.name, RG.name)
+"""What is compared where nothing else is asked for."""
 
 
 def find_algorithm(name: str) -> type[Algorithm]:

@@ -1,0 +1,50 @@
+"""DC-DQN: C-DQN whose targets are freed of noise by a second network (docs/denoised.md)."""
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from cdqn import losses
+from cdqn.algorithms.base import Assessment, BuildNetwork, Network, Networks, TensorBatch
+from cdqn.algorithms.cdqn import CDQN
+
+if TYPE_CHECKING:
+    from cdqn.envs import EnvSpec
+
+STEP_SIZE_FACTOR = 3.0
+"""V has a fixed target between two copies, and must be there before Q is: it may take larger steps (docs/denoised.md)."""
+
+
+class DCDQN(CDQN):
+    """C-DQN for tasks with noise: a second network learns what DQN's target is on average."""
+
+    name = "dcdqn"
+    label = "DC-DQN"
+    colour = "#CC79A7"  # Okabe and Ito's purple
+    idle_settings = ("value_transform",)  # the mean of T(y) is not T of the mean
+
+    def networks(self, spec: "EnvSpec", build: BuildNetwork) -> dict[str, Network]:
+        v = Network(build(spec.num_actions), has_target=False, learning_rate_factor=STEP_SIZE_FACTOR)
+        return {"q": Network(build(spec.num_actions)), "v": v}
+
+    def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
+        config = self.config
+        facts = (batch.reward, batch.terminated, discount)
+        q_BA, next_q_BA = online["q"](torch.cat([batch.observation, batch.next_observation])).chunk(2)
+        chooser_BA = next_q_BA.detach() if config.double_q else None
+        dqn_B = losses.dqn_target(*facts, target["q"](batch.next_observation), chooser_BA)
+        msbe_B = losses.msbe_target(*facts, next_q_BA)
+        q_B, v_B = (losses.action_value(value_BA, batch.action) for value_BA in (q_BA, online["v"](batch.observation)))
+        terms = losses.denoised_loss(q_B, v_B, dqn_B, msbe_B, batch.weight, config.loss == "huber")
+        # The mean of y is what the squared error finds; the Huber loss would find something like its median.
+        fit = losses.dqn_loss(v_B, dqn_B, batch.weight, huber=False)
+        found = self.assessment(
+            batch,
+            q_BA,
+            terms,
+            (),
+            dqn_share=terms.on_dqn_branch.to(q_B.dtype).mean(),
+            noise=losses.logged_loss(fit.td_error_abs, batch.weight),
+            v_lag=(batch.weight * (dqn_B - v_B.detach())).mean(),
+        )
+        return found._replace(loss=found.loss + fit.loss)

@@ -1,0 +1,78 @@
+"""Finite tasks whose next state is random, and the losses on them without sampling: every outcome counts by its probability.
+
+Suffixes: S states, A actions, N next states; B all triples (s, a, s′).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from cdqn import losses
+
+Floats = NDArray[np.float64]
+
+
+class NoisyMDP(NamedTuple):
+    """A task that never ends; all pairs (s, a) exist and are visited alike."""
+
+    probability_SAN: Floats
+    reward_SAN: Floats
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """States and actions."""
+        states, actions, _ = self.probability_SAN.shape
+        return states, actions
+
+
+def random_task(rng: np.random.Generator, states: int = 5, actions: int = 2, outcomes: int = 3) -> NoisyMDP:
+    """Each action leads to one of `outcomes` random states; rewards are standard normal, and depend on s′ as well."""
+    probability_SAN = np.zeros((states, actions, states))
+    for pair in np.ndindex(states, actions):
+        reached = rng.choice(states, outcomes, replace=False)
+        probability_SAN[pair][reached] = rng.dirichlet(np.ones(outcomes))
+    return NoisyMDP(probability_SAN, rng.normal(size=probability_SAN.shape))
+
+
+def optimal_q(task: NoisyMDP, discount: float, accuracy: float = 1e-13) -> Floats:
+    """Q* by value iteration."""
+    q_SA = np.zeros(task.shape)
+    while True:
+        new_SA: Floats = (task.probability_SAN * (task.reward_SAN + discount * q_SA.max(1))).sum(2)
+        change = np.abs(new_SA - q_SA).max()
+        q_SA = new_SA
+        if change <= accuracy:
+            return q_SA
+
+
+def expected_loss(
+    algorithm: str, task: NoisyMDP, q_SA: Tensor, frozen_SA: Tensor, discount: float, double_q: bool = False
+) -> Tensor:
+    """E[ℓ] with ℓ = ½δ², of "cdqn", "rg" or "dcdqn"; the latter with the exact mean of DQN's target in the place of V.
+
+    The gradient with respect to `q_SA` is that of `cdqn.losses`.
+    """
+    states, actions = task.shape
+    probability_SAN = torch.from_numpy(task.probability_SAN)
+    reward_B = torch.from_numpy(task.reward_SAN).flatten()
+    going_on_B = torch.zeros_like(reward_B, dtype=torch.bool)
+
+    def following(table_SA: Tensor) -> Tensor:
+        return table_SA.expand(states * actions, states, actions).reshape(-1, actions)
+
+    chooser_BA = following(q_SA).detach() if double_q else None
+    dqn_B = losses.dqn_target(reward_B, going_on_B, discount, following(frozen_SA), chooser_BA)
+    msbe_B = losses.msbe_target(reward_B, going_on_B, discount, following(q_SA))
+    q_B = q_SA.flatten().repeat_interleave(states)
+    if algorithm == "dcdqn":
+        mean_SA = (probability_SAN * dqn_B.view_as(probability_SAN)).sum(2)
+        mean_B = mean_SA.flatten().repeat_interleave(states)
+        terms = losses.denoised_loss(q_B, mean_B, dqn_B, msbe_B, huber=False)
+    elif algorithm == "cdqn":
+        terms = losses.cdqn_loss(q_B, dqn_B, msbe_B, huber=False)
+    else:
+        terms = losses.msbe_loss(q_B, msbe_B, huber=False)
+    return (probability_SAN.flatten() * terms.loss).sum() / (states * actions)
