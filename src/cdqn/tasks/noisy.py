@@ -7,12 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numba import njit
 from numpy.typing import NDArray
 from torch import Tensor
 
 from cdqn import losses
 
 Floats = NDArray[np.float64]
+RULES = {"cdqn": 0, "rg": 1, "dcdqn": 2}
+"""Algorithms of `learn`, and their numbers in compiled code."""
 
 
 class NoisyMDP(NamedTuple):
@@ -76,3 +79,59 @@ def expected_loss(
     else:
         terms = losses.msbe_loss(q_B, msbe_B, huber=False)
     return (probability_SAN.flatten() * terms.loss).sum() / (states * actions)
+
+
+def learn(
+    algorithm: str,
+    task: NoisyMDP,
+    q_SA: Floats,
+    discount: float,
+    sweeps: int,
+    learning_rate: float = 0.5,
+    target_period: int = 5,
+) -> Floats:
+    """The table after so many steps of gradient descent on `expected_loss`, with a copy every `target_period` of them."""
+    learned_SA = q_SA.copy()
+    _descend(learned_SA, *task, discount, sweeps, learning_rate, target_period, RULES[algorithm])
+    return learned_SA
+
+
+@njit(cache=True, nogil=True)
+def _descend(
+    q_SA: Floats,
+    probability_SAN: Floats,
+    reward_SAN: Floats,
+    discount: float,
+    sweeps: int,
+    learning_rate: float,
+    target_period: int,
+    rule: int,
+) -> None:
+    """In place. The gradient is that of a sum over pairs: the step size means the same for tasks of any size."""
+    states, actions = q_SA.shape
+    value_S = np.zeros(states)
+    mean_SA = np.zeros((states, actions))
+    for sweep in range(sweeps):
+        if sweep % target_period == 0:
+            for s in range(states):
+                value_S[s] = q_SA[s].max()
+            for s in range(states):
+                for a in range(actions):
+                    mean_SA[s, a] = (probability_SAN[s, a] * (reward_SAN[s, a] + discount * value_S)).sum()
+        gradient_SA = np.zeros((states, actions))
+        for s in range(states):
+            for a in range(actions):
+                for n in range(states):
+                    weight = probability_SAN[s, a, n]
+                    if weight == 0.0:
+                        continue
+                    best = q_SA[n].argmax()
+                    target = mean_SA[s, a] if rule == 2 else reward_SAN[s, a, n] + discount * value_S[n]
+                    dqn = q_SA[s, a] - target
+                    msbe = dqn - discount * (q_SA[n, best] - value_S[n])
+                    if rule != 1 and abs(dqn) >= abs(msbe):
+                        gradient_SA[s, a] += weight * dqn
+                    else:
+                        gradient_SA[s, a] += weight * msbe
+                        gradient_SA[n, best] -= weight * discount * msbe
+        q_SA -= learning_rate * gradient_SA

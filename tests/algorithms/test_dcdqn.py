@@ -1,0 +1,98 @@
+"""DC-DQN on a table, by hand: C-DQN's loss with V in place of DQN's target, and V's own."""
+
+import pytest
+import torch
+from tables import algorithm, batch, table
+
+import cdqn
+from cdqn.algorithms import CDQN, DCDQN
+from cdqn.config import Config
+from cdqn.errors import ConfigError
+
+SAMPLES = batch([0, 1, 2], [0, 1, 0], [1.0, 0.0, 2.0], [1, 2, 0], [False, False, True])
+ONLINE = [[1.0, 0.0], [3.0, 2.0], [0.0, 5.0]]
+FROZEN = [[9.0, 9.0], [8.0, 0.0], [0.0, 4.0]]
+V = [[4.0, 0.0], [0.0, 2.5], [3.0, 0.0]]
+# γ ½: y of DQN 5, 2, 2; of the residual 2.5, 2.5, 2; D = −2.5, 0.5, 0. δ_D = Q − V = −3, −0.5, −3;
+# δ_M = δ_D − D = −0.5, −1, −3. The first is DQN's branch, the second the residual's, the third a tie.
+
+
+def networks(v=V):
+    (online, q), (second, values) = table(ONLINE), table(v)
+    return online | {"v": second["q"]}, q, values
+
+
+def assess(online, **settings):
+    target, _ = table(FROZEN)
+    return algorithm(DCDQN, **settings).assess(SAMPLES, online, target, 0.5)
+
+
+def test_loss_is_that_of_the_larger_difference_to_v_and_v_regresses_the_target():
+    online, _, _ = networks()
+    found = assess(online)
+    fit = torch.tensor([1.0, 0.5, 1.0]) ** 2 / 2  # y − V: 1, −½, −1
+    torch.testing.assert_close(found.loss, torch.tensor([4.5, 0.5, 4.5]) + fit)
+    assert found.td_error_abs.tolist() == [3.0, 1.0, 3.0]
+    assert found.statistics["dqn_share"].item() == pytest.approx(2 / 3)
+    assert found.statistics["noise"].item() == pytest.approx((1 + 0.25 + 1) / 3)
+    assert found.statistics["v_lag"].item() == pytest.approx((1 - 0.5 - 1) / 3)
+    assert found.statistics["loss"].item() == pytest.approx((9 + 1 + 9) / 3)
+
+
+def test_gradient_of_q_flows_to_the_next_state_and_not_into_v():
+    online, q, values = networks()
+    assess(online).loss.sum().backward()
+    expected = torch.zeros(3, 2)
+    expected[0, 0] = -3.0  # DQN's branch: nothing flows into state 1
+    expected[1, 1] = -1.0  # the residual's: through D into state 2 as well
+    expected[2, 1] = 0.5 * 1.0
+    expected[2, 0] = -3.0
+    torch.testing.assert_close(q.grad, expected)
+    regression = torch.zeros(3, 2)
+    regression[0, 0], regression[1, 1], regression[2, 0] = -1.0, 0.5, 1.0  # V − y, and nothing of Q's loss
+    torch.testing.assert_close(values.grad, regression)
+
+
+def test_with_an_exact_v_it_is_cdqn_where_nothing_is_random():
+    exact = [[5.0, 0.0], [0.0, 2.0], [2.0, 0.0]]  # y itself
+    online, _, _ = networks(exact)
+    target, _ = table(FROZEN)
+    ours, theirs = assess(online), algorithm(CDQN).assess(SAMPLES, online, target, 0.5)
+    torch.testing.assert_close(ours.loss, theirs.loss)
+    torch.testing.assert_close(ours.td_error_abs, theirs.td_error_abs)
+
+
+def test_weights_act_on_both_parts():
+    weighted = SAMPLES._replace(weight=torch.tensor([0.0, 2.0, 0.0]))
+    online, _, _ = networks()
+    target, _ = table(FROZEN)
+    loss = algorithm(DCDQN).assess(weighted, online, target, 0.5).loss
+    torch.testing.assert_close(loss, torch.tensor([0.0, 2 * (0.5 + 0.125), 0.0]))
+
+
+def test_value_transform_is_refused():
+    with pytest.raises(ConfigError, match="dcdqn does not use value_transform"):
+        Config(algorithm="dcdqn", value_transform=True)
+
+
+def test_an_exact_copy_at_every_update_is_refused_as_for_cdqn():
+    with pytest.raises(ConfigError, match="becomes DQN"):
+        Config(algorithm="dcdqn", target_copy="exact", target_period_updates=1)
+
+
+def test_it_begins_with_the_defaults_of_cdqn():
+    agents = [cdqn.Agent("CartPole-v1", algorithm=name) for name in ("cdqn", "dcdqn")]
+    settings = [{**agent.config.to_json(), "algorithm": None} for agent in agents]
+    assert settings[0] == settings[1]
+
+
+@pytest.mark.parametrize("compile", ["off", "on"])
+def test_resumed_run_is_the_uninterrupted_one(compile, tmp_path):
+    small = {"hidden": (8,), "warmup_steps": 60, "memory_size": 200, "steps": 300, "compile": compile}
+    small |= {"log_period_steps": 50, "seed": 3}
+    whole = cdqn.Agent("CartPole-v1", algorithm="dcdqn", **small).learn(300)
+    cdqn.Agent("CartPole-v1", algorithm="dcdqn", **small).learn(152).save(tmp_path / "run")
+    resumed = cdqn.load(tmp_path / "run").learn(148)
+    assert (whole.weights == resumed.weights).all()
+    last, resumed_last = ([row["v_lag"] for row in agent.history if "v_lag" in row][-1] for agent in (whole, resumed))
+    assert last == resumed_last != 0

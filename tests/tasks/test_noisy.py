@@ -1,0 +1,100 @@
+"""Noisy finite tasks: Theorem 2 for the denoised loss, and where each algorithm ends. Exact in float64, nothing is sampled."""
+
+import numpy as np
+import pytest
+import torch
+
+from cdqn.tasks.noisy import RULES, NoisyMDP, expected_loss, learn, optimal_q, random_task
+
+DISCOUNT = 0.9
+ROUNDING = 1e-12
+
+
+@pytest.fixture(scope="module", params=range(3))
+def task(request):
+    return random_task(np.random.default_rng(request.param))
+
+
+def table(task, seed):
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=task.shape))
+
+
+def loss_and_gradient(algorithm, task, q_SA, frozen_SA, double_q=False):
+    q_SA = q_SA.clone().requires_grad_()
+    loss = expected_loss(algorithm, task, q_SA, frozen_SA, DISCOUNT, double_q)
+    return loss.item(), torch.autograd.grad(loss, q_SA)[0]
+
+
+def bellman_error(task, q_SA):
+    """½ E[(Q − E[r + γ max Q(s′)])²]: what is left of the residual's loss when the variance is taken away."""
+    q_SA = q_SA.numpy()
+    target_SA = (task.probability_SAN * (task.reward_SAN + DISCOUNT * q_SA.max(1))).sum(2)
+    return 0.5 * ((q_SA - target_SA) ** 2).mean()
+
+
+@pytest.mark.parametrize("double_q", [False, True])
+def test_a_copy_never_raises_the_denoised_loss(task, double_q):
+    """Theorem 2 with noise: 200 copies, each after one to three steps from wherever the last one left θ."""
+    rng = np.random.default_rng(1)
+    q_SA = table(task, 2)
+    frozen_SA = table(task, 3)
+    falls = []
+    for _ in range(200):
+        for _ in range(int(rng.integers(1, 4))):
+            q_SA = q_SA - 4.0 * loss_and_gradient("dcdqn", task, q_SA, frozen_SA, double_q)[1]
+        before = expected_loss("dcdqn", task, q_SA, frozen_SA, DISCOUNT, double_q).item()
+        frozen_SA = q_SA.clone()
+        after = expected_loss("dcdqn", task, q_SA, frozen_SA, DISCOUNT, double_q).item()
+        assert after <= before + ROUNDING
+        assert after == pytest.approx(bellman_error(task, q_SA), abs=ROUNDING)
+        falls.append(before - after)
+    assert max(falls) > 1e-3, "no copy changed anything: the test would hold of any loss"
+
+
+def test_a_copy_never_raises_it_wherever_the_two_networks_are(task):
+    """As the theorem has it: for any θ and θ̃."""
+    for seed in range(100):
+        q_SA, frozen_SA = table(task, [seed, 0]), table(task, [seed, 1])
+        for double_q in (False, True):
+            apart = expected_loss("dcdqn", task, q_SA, frozen_SA, DISCOUNT, double_q)
+            assert bellman_error(task, q_SA) <= apart.item() + ROUNDING
+
+
+def test_only_the_denoised_loss_ends_at_the_solution_of_the_bellman_equation(task):
+    best_SA = optimal_q(task, DISCOUNT)
+    ends = {name: learn(name, task, table(task, 4).numpy(), DISCOUNT, 20_000, 0.3) for name in RULES}
+    distance = {name: np.abs(end_SA - best_SA).max() for name, end_SA in ends.items()}
+    assert distance["dcdqn"] < 1e-8
+    assert distance["cdqn"] > 0.1
+    assert distance["rg"] > 0.1
+
+
+@pytest.mark.parametrize("algorithm", RULES)
+def test_without_noise_all_end_there(algorithm):
+    rng = np.random.default_rng(5)
+    task = random_task(rng, outcomes=1)
+    end_SA = learn(algorithm, task, rng.normal(size=task.shape), DISCOUNT, 60_000, 0.3)
+    np.testing.assert_allclose(end_SA, optimal_q(task, DISCOUNT), rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("algorithm", RULES)
+def test_compiled_descent_follows_the_gradient_of_the_losses(algorithm, task):
+    start_SA = table(task, 6)
+    found_SA = learn(algorithm, task, start_SA.numpy(), DISCOUNT, 7, 0.2, target_period=3)
+    q_SA, pairs = start_SA.clone(), start_SA.numel()
+    for sweep in range(7):
+        frozen_SA = q_SA.clone() if sweep % 3 == 0 else frozen_SA
+        q_SA = q_SA - 0.2 * pairs * loss_and_gradient(algorithm, task, q_SA, frozen_SA)[1]
+    np.testing.assert_allclose(found_SA, q_SA.numpy(), rtol=0, atol=1e-12)
+
+
+def test_value_iteration_by_hand():
+    """One state; an action that pays 1 or 3 with equal chances, another that pays 1: 2/(1 − γ) and 1 + γ · that."""
+    task = NoisyMDP(np.ones((1, 2, 1)), np.array([[[2.0], [1.0]]]))
+    np.testing.assert_allclose(optimal_q(task, 0.5), [[4.0, 3.0]])
+
+
+def test_random_task_is_one():
+    task = random_task(np.random.default_rng(0), states=6, actions=3, outcomes=4)
+    np.testing.assert_allclose(task.probability_SAN.sum(2), 1)
+    assert ((task.probability_SAN > 0).sum(2) == 4).all()
