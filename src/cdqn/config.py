@@ -17,7 +17,7 @@ from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.schedules import are_drops
 from cdqn.storage import plain_values as plain
-from cdqn.storage.named_code import PIECES, is_code_name, name_of
+from cdqn.storage.named_code import PIECES, is_code_name, name_of, wrapper_text
 
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
 """What acts on the Atari environment itself."""
@@ -42,7 +42,7 @@ class Config:
     env_kwargs: str | None = None
     """What the environment is made with, as JSON: '{"continuous": false}'; in Python a dict."""
     wrapper: tuple[str, ...] = ()
-    """Wrappers around the environment, module:Name, the innermost first; in Python the classes or functions."""
+    """Wrappers around the environment, innermost first: module:Name or module:Name(arguments); in Python the class."""
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
     normalize_rewards: bool = False
@@ -192,7 +192,7 @@ class Config:
                 value = name_of(value)
             elif name == "wrapper":
                 given = value if isinstance(value, list | tuple) else (value,)
-                value = tuple(name_of(wrap) if callable(wrap) else wrap for wrap in given)
+                value = tuple(wrapper_text(wrap) for wrap in given)
             elif name in _PLAIN and (value is not None or name == "hidden"):
                 value = _PLAIN[name](value)
             elif isinstance(value, np.generic):

@@ -1,6 +1,7 @@
 """From what an environment shows to what a network takes: a vector, a board or an image.
 
-    numbers, codes, Dicts and tuples of them       → a vector, joined as Gymnasium's FlattenObservation does it
+    numbers, codes, Dicts and tuples of them       → a vector, joined as Gymnasium's FlattenObservation does it;
+                                                     "discrete" where it is one-hot codes throughout
     arrays of two dimensions                       → a vector; bytes of an image's size → an image of one channel
     arrays of three, fewer than 36 cells a side    → a board: (height, width, channels)
     bytes, at least 36 pixels a side               → an image: (channels, height, width); stacked ones are joined
@@ -15,14 +16,14 @@ from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, OneOf, Space, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, OneOf, Space, Text, Tuple
 from gymnasium.spaces.utils import flatten, flatten_space
 from numpy.typing import NDArray
 
 from cdqn.errors import UnsupportedEnvironmentError
 
 Array = NDArray[Any]
-Form = Literal["vector", "board", "image"]
+Form = Literal["vector", "discrete", "board", "image"]
 
 SMALLEST_IMAGE = 36
 """Height and width that the convolutions of the Atari network need."""
@@ -43,6 +44,8 @@ class Adapter(NamedTuple):
     """Of one observation."""
     dropped: tuple[str, ...] = ()
     """Text that is left out."""
+    ones: int | None = None
+    """How many of the zeros and ones of a discrete observation are one."""
 
 
 class Adapted(gym.wrappers.TransformObservation[Any, Any, Any]):
@@ -85,7 +88,8 @@ def adapter_for(space: Space[Any]) -> Adapter | None:
         return None
     dtype = _smallest_type(flat)
     target = Box(flat.low.astype(dtype), flat.high.astype(dtype), dtype=dtype.type)
-    return Adapter(space, target, "vector", partial(_joined, kept, dtype), dropped)
+    ones = _ones(kept)
+    return Adapter(space, target, "discrete" if ones else "vector", partial(_joined, kept, dtype), dropped, ones)
 
 
 def form_of(space: Box) -> Form | None:
@@ -149,6 +153,18 @@ def _is_numbers(space: Space[Any]) -> bool:
 def _is_text(space: Space[Any]) -> bool:
     """Gymnasium's own, or somebody else's kind of it, such as MiniGrid's missions."""
     return isinstance(space, Text) or (space.dtype is not None and space.dtype.kind in "US")
+
+
+def _ones(space: Space[Any]) -> int | None:
+    """How many numbers are one-hot in it; None if anything else is."""
+    if isinstance(space, Discrete):
+        return 1
+    if isinstance(space, MultiDiscrete):
+        return math.prod(space.shape)
+    if not isinstance(space, Dict | Tuple):
+        return None
+    parts = [_ones(part) for part in (space.spaces.values() if isinstance(space, Dict) else space.spaces)]
+    return None if None in parts else sum(part for part in parts if part)
 
 
 def _smallest_type(space: Box) -> np.dtype[Any]:

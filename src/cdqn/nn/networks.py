@@ -86,6 +86,17 @@ class MLP(nn.Module):
         q_BA: Tensor = self.head(features)
         return q_BA
 
+    def expect_ones(self, count: int) -> None:
+        """For inputs of which so many are one and the rest zero: first weights as if these were all there are.
+
+        The rules for first weights count inputs, and take each for a number of about 1. Of 500 numbered states only one
+        is: the features of a state would be √500 times too small, and the biases, common to all states, would be
+        learned before any difference between them.
+        """
+        first = self.torso[0] if len(self.torso) else self.head.hidden
+        with torch.no_grad():
+            first.weight *= math.sqrt(first.weight.shape[1] / count)
+
     def numpy_forward(self) -> Callable[[Array], Array]:
         """The same function in NumPy, on the memory of the weights as they are now and will be.
 
@@ -253,8 +264,12 @@ def make_network(
     channels: Sequence[int] | None = None,
     initial_weights: str = "he",
     board: bool = False,
+    ones: int | None = None,
 ) -> nn.Module:
-    """The network for vectors, for images of channels × height × width, or for boards of height × width × channels."""
+    """The network for vectors, for images of channels × height × width, or for boards of height × width × channels.
+
+    `ones`: of a vector of zeros and ones, how many are one.
+    """
     network: nn.Module
     if len(observation_shape) == 1:
         network = MLP(observation_shape[0], num_actions, hidden, dueling)
@@ -264,4 +279,6 @@ def make_network(
         network = DuelingCNN(observation_shape, num_actions, dueling, hidden[-1], channels or (32, 64, 64))
     if initial_weights == "pytorch":
         pytorch_initialize(network)
+    if isinstance(network, MLP) and ones is not None:
+        network.expect_ones(ones)
     return network

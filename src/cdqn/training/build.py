@@ -40,9 +40,9 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
         if config.network is not None:
             return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
         dueling = config.dueling if dueling is None else dueling
-        board = spec.kind == "board"
+        weights, board = config.initial_weights, spec.kind == "board"
         return make_network(
-            spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights, board
+            spec.observation_shape, outputs, config.hidden, dueling, config.channels, weights, board, spec.ones
         )
 
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
