@@ -167,7 +167,13 @@ _VECTOR = {
     "normalize_rewards": True,  # Huber's threshold and the step size mean the same in every task
     "exploration": "epsilon-z",  # a single random action moves a car hardly at all; C-DQN needs to be shown around
 }
-_TABULAR = _VECTOR | {}
+_TABULAR = _VECTOR | {
+    "hidden": (),  # a table: what has not been tried keeps its first value
+    "dueling": False,
+    "n_step": 1,  # returns over several steps contain the falls of exploration
+    "learning_rate": 1e-2,  # each number is its own, and is touched once in a hundred updates
+    "exploration": "epsilon",  # what is untried looks good: held actions would only repeat what is bad
+}
 _MINATAR = {
     "steps": 200_000,
     "learning_rate": 1e-3,  # better than 5e-4 for C-DQN and DQN on Breakout and Space Invaders

@@ -108,7 +108,8 @@ def test_actions_that_are_no_finite_set_are_refused(actions):
 def test_observations_that_are_no_box_become_vectors(observations, sample, vector, dtype):
     env = make_vec(Shell(observations, sample=sample), 1)
     spec = describe(env)
-    assert (spec.kind, spec.observation_shape, spec.observation_dtype) == ("vector", (len(vector),), dtype)
+    kind = "discrete" if isinstance(observations, Discrete) else "vector"
+    assert (spec.kind, spec.observation_shape, spec.observation_dtype) == (kind, (len(vector),), dtype)
     observation, _ = env.reset()
     assert observation.tolist() == [vector]
     assert observation.astype(spec.observation_dtype).tolist() == [vector]

@@ -48,8 +48,6 @@ class EnvSpec:
     num_actions: int
     first_action: int
     """Gymnasium's Discrete may start elsewhere than at 0; we count from 0."""
-    ones: int | None = None
-    """In a discrete observation, a vector of zeros and ones: how many ones."""
 
     @property
     def has_frames(self) -> bool:
@@ -168,9 +166,7 @@ def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
             f"the environment has observations of type {dtype}: floats, integers and bool are supported; "
             "convert them with gymnasium.wrappers.DtypeObservation"
         )
-    kind, adapter = _kind(env, observations), observation_adapter(env)
-    ones = None if adapter is None else adapter.ones
-    return EnvSpec(kind, observations.shape, dtype, int(actions.n), int(actions.start), ones)
+    return EnvSpec(_kind(env, observations), observations.shape, dtype, int(actions.n), int(actions.start))
 
 
 def observation_adapter(env: VectorEnv[Any, Any, Any]) -> Adapter | None:

@@ -1,7 +1,7 @@
 """From what an environment shows to what a network takes: a vector, a board or an image.
 
-    numbers, codes, Dicts and tuples of them       → a vector, joined as Gymnasium's FlattenObservation does it;
-                                                     "discrete" where it is one-hot codes throughout
+    one number of finitely many                    → "discrete": a vector, its one-hot code
+    codes, Dicts and tuples of anything here       → a vector, joined as Gymnasium's FlattenObservation does it
     arrays of two dimensions                       → a vector; bytes of an image's size → an image of one channel
     arrays of three, fewer than 36 cells a side    → a board: (height, width, channels)
     bytes, at least 36 pixels a side               → an image: (channels, height, width); stacked ones are joined
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete, OneOf, Space, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, OneOf, Space, Text, Tuple
 from gymnasium.spaces.utils import flatten, flatten_space
 from numpy.typing import NDArray
 
@@ -44,8 +44,6 @@ class Adapter(NamedTuple):
     """Of one observation."""
     dropped: tuple[str, ...] = ()
     """Text that is left out."""
-    ones: int | None = None
-    """How many of the zeros and ones of a discrete observation are one."""
 
 
 class Adapted(gym.wrappers.TransformObservation[Any, Any, Any]):
@@ -88,8 +86,8 @@ def adapter_for(space: Space[Any]) -> Adapter | None:
         return None
     dtype = _smallest_type(flat)
     target = Box(flat.low.astype(dtype), flat.high.astype(dtype), dtype=dtype.type)
-    ones = _ones(kept)
-    return Adapter(space, target, "discrete" if ones else "vector", partial(_joined, kept, dtype), dropped, ones)
+    form: Form = "discrete" if isinstance(kept, Discrete) else "vector"
+    return Adapter(space, target, form, partial(_joined, kept, dtype), dropped)
 
 
 def form_of(space: Box) -> Form | None:
@@ -153,18 +151,6 @@ def _is_numbers(space: Space[Any]) -> bool:
 def _is_text(space: Space[Any]) -> bool:
     """Gymnasium's own, or somebody else's kind of it, such as MiniGrid's missions."""
     return isinstance(space, Text) or (space.dtype is not None and space.dtype.kind in "US")
-
-
-def _ones(space: Space[Any]) -> int | None:
-    """How many numbers are one-hot in it; None if anything else is."""
-    if isinstance(space, Discrete):
-        return 1
-    if isinstance(space, MultiDiscrete):
-        return math.prod(space.shape)
-    if not isinstance(space, Dict | Tuple):
-        return None
-    parts = [_ones(part) for part in (space.spaces.values() if isinstance(space, Dict) else space.spaces)]
-    return None if None in parts else sum(part for part in parts if part)
 
 
 def _smallest_type(space: Box) -> np.dtype[Any]:

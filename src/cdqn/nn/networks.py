@@ -86,17 +86,6 @@ class MLP(nn.Module):
         q_BA: Tensor = self.head(features)
         return q_BA
 
-    def expect_ones(self, count: int) -> None:
-        """For inputs of which so many are one and the rest zero: first weights as if these were all there are.
-
-        The rules for first weights count inputs, and take each for a number of about 1. Of 500 numbered states only one
-        is: the features of a state would be √500 times too small, and the biases, common to all states, would be
-        learned before any difference between them.
-        """
-        first = self.torso[0] if len(self.torso) else self.head.hidden
-        with torch.no_grad():
-            first.weight *= math.sqrt(first.weight.shape[1] / count)
-
     def numpy_forward(self) -> Callable[[Array], Array]:
         """The same function in NumPy, on the memory of the weights as they are now and will be.
 
@@ -120,6 +109,33 @@ class MLP(nn.Module):
             value_B1 = x[:, :width] @ value[0].T + value[1]
             advantage_BA = x[:, width:] @ advantage[0].T + advantage[1]
             return np.asarray(value_B1 + advantage_BA - advantage_BA.mean(1, keepdims=True))
+
+        return forward
+
+
+class Table(nn.Module):
+    """For numbered states, one-hot: a number for each state and action, and nothing that they share.
+
+    What a layered network learns of one state it believes of all: where every step costs something, all of Q falls
+    to the value of walking on forever before the goal is found. In a table what has not been tried keeps its first
+    value, and is tried.
+    """
+
+    def __init__(self, states: int, num_actions: int) -> None:
+        super().__init__()
+        self.values = nn.Linear(states, num_actions, bias=False)
+        he_initialize(self)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        q_BA: Tensor = self.values(observation.flatten(1).to(self.values.weight.dtype))
+        return q_BA
+
+    def numpy_forward(self) -> Callable[[Array], Array]:
+        """The same function in NumPy, on the same memory."""
+        weight_AS: Array = self.values.weight.detach().numpy()
+
+        def forward(observation: Array) -> Array:
+            return np.asarray(observation.reshape(len(observation), -1).astype(weight_AS.dtype) @ weight_AS.T)
 
         return forward
 
@@ -264,14 +280,15 @@ def make_network(
     channels: Sequence[int] | None = None,
     initial_weights: str = "he",
     board: bool = False,
-    ones: int | None = None,
 ) -> nn.Module:
     """The network for vectors, for images of channels × height × width, or for boards of height × width × channels.
 
-    `ones`: of a vector of zeros and ones, how many are one.
+    Without hidden layers it is a table, for one-hot vectors.
     """
     network: nn.Module
-    if len(observation_shape) == 1:
+    if not hidden:
+        network = Table(observation_shape[0], num_actions)
+    elif len(observation_shape) == 1:
         network = MLP(observation_shape[0], num_actions, hidden, dueling)
     elif board:
         network = BoardCNN(observation_shape, num_actions, dueling, width=hidden[-1])
@@ -279,6 +296,4 @@ def make_network(
         network = DuelingCNN(observation_shape, num_actions, dueling, hidden[-1], channels or (32, 64, 64))
     if initial_weights == "pytorch":
         pytorch_initialize(network)
-    if isinstance(network, MLP) and ones is not None:
-        network.expect_ones(ones)
     return network

@@ -110,8 +110,13 @@ def name_of(thing: Any) -> str:
     return name
 
 
-def wrapper_text(wrapper: Any) -> Any:
-    """A wrapper as it is written down: one's name, with its arguments. What is no wrapper comes back as it is."""
+def wrapper_texts(wrappers: Any) -> tuple[Any, ...]:
+    """One wrapper or several as they are written down."""
+    return tuple(map(_wrapper_text, wrappers if isinstance(wrappers, list | tuple) else (wrappers,)))
+
+
+def _wrapper_text(wrapper: Any) -> Any:
+    """The name, with its arguments. What is no wrapper comes back as it is."""
     if isinstance(wrapper, functools.partial):
         bound = WithArguments(name_of(wrapper.func), wrapper.args, wrapper.keywords)
         return str(WithArguments.read(str(bound)))  # which refuses what is no literal

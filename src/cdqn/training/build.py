@@ -39,10 +39,15 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
     def build(outputs: int, dueling: bool | None = None) -> nn.Module:
         if config.network is not None:
             return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
+        if not config.hidden and spec.kind != "discrete":
+            raise ConfigError(
+                "hidden is empty, and a table is for numbered states: this environment has "
+                f"{spec.kind} observations of shape {spec.observation_shape}; give widths, --hidden 128 128"
+            )
         dueling = config.dueling if dueling is None else dueling
-        weights, board = config.initial_weights, spec.kind == "board"
+        board = spec.kind == "board"
         return make_network(
-            spec.observation_shape, outputs, config.hidden, dueling, config.channels, weights, board, spec.ones
+            spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights, board
         )
 
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
