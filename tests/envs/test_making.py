@@ -183,7 +183,7 @@ def test_wrapper_with_arguments_in_python_is_a_partial(folder):
     agent.learn(20).save("run")
     named_code._objects.clear()
     assert cdqn.load("run").config.wrapper == agent.config.wrapper
-    with pytest.raises(ConfigError, match="arguments are numbers, texts"):
+    with pytest.raises(ConfigError, match="must be numbers, texts"):
         cdqn.CDQN("Pendulum-v1", wrapper=[partial(gym.wrappers.TransformReward, func=abs)], **SMALL)
     wrong = ["gymnasium.wrappers:DiscretizeAction(boxes=4)"]
     with pytest.raises(UnsupportedEnvironmentError, match=r"DiscretizeAction\(boxes=4\) cannot wrap Pendulum-v1"):

@@ -5,6 +5,7 @@ that an episode is its seed and its actions, and can be played again after a cra
 """
 
 import difflib
+import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from cdqn.envs.atari import (
     find_game,
     near_games,
 )
-from cdqn.envs.observations import Adapter, adapted, adapter_for, adapter_of, form_of
+from cdqn.envs.observations import Adapter, adapted, adapter_for, adapter_of, form_of, usable_keys
 from cdqn.errors import CdqnError, ConfigError, MissingPackageError, UnsupportedEnvironmentError
 from cdqn.integrations.optional import known_package, register_known
 from cdqn.storage.named_code import WithArguments, import_module
@@ -179,9 +180,16 @@ def _about_observations(env: VectorEnv[Any, Any, Any]) -> str:
     has = f"the environment has observations {space}"
     if adapter_for(space):
         return f"{has}, which are changed in single environments only: give an Env or an id in place of a VectorEnv"
+    keys = usable_keys(space)
+    if keys:
+        return (
+            f"{has}, of which some cannot be made a vector: keep the others with "
+            f"--wrapper 'gymnasium.wrappers:FilterObservation({json.dumps(keys)})', in Python "
+            f"env = gymnasium.wrappers.FilterObservation(env, {json.dumps(keys)})"
+        )
     return (
-        f"{has}, which cannot be made a vector: drop what is not numbers with gymnasium.wrappers.FilterObservation, "
-        "or make an array of it with gymnasium.wrappers.TransformObservation"
+        f"{has}, which cannot be made a vector: make an array of it in a wrapper of your own, as with "
+        "gymnasium.wrappers.TransformObservation, and name it with --wrapper my_module:MyWrapper"
     )
 
 
@@ -193,8 +201,9 @@ def _kind(env: VectorEnv[Any, Any, Any], space: Box) -> Kind:
         return form
     raise UnsupportedEnvironmentError(
         f"the environment has observations of shape {space.shape} and type {space.dtype}: images are arrays of uint8, "
-        "boards have at least 3×3 cells; wrap it in gymnasium.wrappers.TransformObservation, which can make bytes of "
-        "floats from 0 to 1, (255 * x).astype('uint8'), and a vector of anything, x.ravel()"
+        "boards have at least 3×3 cells. It becomes a vector with --wrapper gymnasium.wrappers:FlattenObservation; floats "
+        "from 0 to 1 become bytes with gymnasium.wrappers.TransformObservation, (255 * x).astype('uint8'), in a wrapper of "
+        "your own, --wrapper my_module:MyWrapper"
     )
 
 
@@ -256,8 +265,7 @@ def _find(env_id: str) -> Callable[..., Any]:
     module = module_of(env_id)
     if package := known_package(env_id):
         env_id = env_id.rpartition(":")[2]
-        if env_id not in gym.registry:
-            register_known(env_id, package)
+        register_known(env_id, package)
     # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
     by_id = partial(gym.make, env_id, disable_env_checker=True)
     if module is not None:

@@ -90,6 +90,11 @@ def adapter_for(space: Space[Any]) -> Adapter | None:
     return Adapter(space, target, form, partial(_joined, kept, dtype), dropped)
 
 
+def usable_keys(space: Space[Any]) -> list[str]:
+    """Of a Dict, the parts that could be learned from by themselves."""
+    return [name for name, part in space.spaces.items() if _is_numbers(part)] if isinstance(space, Dict) else []
+
+
 def form_of(space: Box) -> Form | None:
     """Of an array that needs no adapter; None: it cannot be learned from."""
     if len(space.shape) == 1:

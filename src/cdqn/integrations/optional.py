@@ -51,7 +51,9 @@ def register_known(env_id: str, package: KnownPackage) -> None:
         module = import_installed(package.module, package.distribution)
     except ImportError as error:
         raise MissingPackageError(f"{env_id} needs {package.distribution}: pip install {package.install}") from error
-    if package.register is not None:
+    from gymnasium import registry
+
+    if package.register is not None and env_id not in registry:
         getattr(module, package.register)()
 
 

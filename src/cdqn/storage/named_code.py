@@ -75,7 +75,7 @@ class WithArguments:
                 raise ValueError("** is not read")
         except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
             raise ConfigError(
-                f"wrapper {text!r} cannot be read ({error}): arguments are numbers, texts, lists and such, "
+                f"wrapper {text[:200]!r} cannot be read: its arguments must be numbers, texts, lists and such, "
                 "as in gymnasium.wrappers:TimeLimit(max_episode_steps=200)"
             ) from error
         return cls(name, args, kwargs)
