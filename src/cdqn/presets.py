@@ -172,7 +172,6 @@ _TABULAR = _VECTOR | {
     "dueling": False,
     "n_step": 1,  # returns over several steps contain the falls of exploration
     "learning_rate": 1e-2,  # each number is its own, and is touched once in a hundred updates
-    "exploration": "epsilon",  # what is untried looks good: held actions would only repeat what is bad
 }
 _MINATAR = {
     "steps": 200_000,

@@ -44,7 +44,7 @@ KNOWN = [
     Known("minigrid:MiniGrid-DoorKey-5x5-v0", "vectors of 151, 7 actions", "minigrid"),
     Known("highway-fast-v0", "vectors of 25, 5 actions · preset classic-control", "highway_env", ONE_SECOND),
     Known("highway_env:merge-v1", "vectors of 25, 5 actions", "highway_env", SHORT),
-    Known("MinAtar/Asterix-v1", "boards of 10×10×4, 6 actions · preset minatar", "minatar"),
+    Known("MinAtar/Asterix-v1", "boards of 10×10×4, 5 actions · preset minatar", "minatar"),
     Known(
         "Pong",
         "images of 4×70×54, 6 actions · preset laptop · sticky actions 0",

@@ -201,9 +201,9 @@ def _kind(env: VectorEnv[Any, Any, Any], space: Box) -> Kind:
         return form
     raise UnsupportedEnvironmentError(
         f"the environment has observations of shape {space.shape} and type {space.dtype}: images are arrays of uint8, "
-        "boards have at least 3×3 cells. It becomes a vector with --wrapper gymnasium.wrappers:FlattenObservation; floats "
-        "from 0 to 1 become bytes with gymnasium.wrappers.TransformObservation, (255 * x).astype('uint8'), in a wrapper of "
-        "your own, --wrapper my_module:MyWrapper"
+        "boards have at least 3×3 cells. It becomes a vector with --wrapper gymnasium.wrappers:FlattenObservation; "
+        "floats from 0 to 1 become bytes with gymnasium.wrappers.TransformObservation, (255 * x).astype('uint8'), in a "
+        "wrapper of your own, --wrapper my_module:MyWrapper"
     )
 
 
