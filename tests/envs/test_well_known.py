@@ -15,9 +15,9 @@ from run_files import one_line
 QUICK = ["--steps", "200", "--warmup-steps", "40", "--batch-size", "8", "--update-period-steps", "8", "--num-envs", "1"]
 QUICK += ["--memory-size", "300", "--log-period-steps", "50", "--evaluation-episodes", "1", "--compile", "off"]
 CHANNELS = ("--channels", "2", "2", "2")
-SHORT = ("--steps", "48")
-ONE_SECOND = (*SHORT, "--env-kwargs", '{"config": {"duration": 3}}')
-"""Of highway-env, which has its own time limit."""
+SHORT = ("--steps", "24", "--warmup-steps", "12")
+"""For environments that take their time."""
+FEW_CARS = (*SHORT, "--env-kwargs", '{"config": {"duration": 3, "vehicles_count": 3}}')
 
 
 class Known(NamedTuple):
@@ -42,7 +42,7 @@ KNOWN = [
     ),
     Known("MiniGrid-Empty-5x5-v0", "vectors of 151, 7 actions · preset classic-control", "minigrid"),
     Known("minigrid:MiniGrid-DoorKey-5x5-v0", "vectors of 151, 7 actions", "minigrid"),
-    Known("highway-fast-v0", "vectors of 25, 5 actions · preset classic-control", "highway_env", ONE_SECOND),
+    Known("highway-fast-v0", "vectors of 25, 5 actions · preset classic-control", "highway_env", FEW_CARS),
     Known("highway_env:merge-v1", "vectors of 25, 5 actions", "highway_env", SHORT),
     Known("MinAtar/Asterix-v1", "boards of 10×10×4, 5 actions · preset minatar", "minatar"),
     Known(
