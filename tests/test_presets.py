@@ -293,7 +293,14 @@ def test_laptop_is_refused_elsewhere():
 
 
 @pytest.mark.parametrize(
-    ("kind", "preset"), [("vector", "classic-control"), ("board", "minatar"), ("image", "images"), ("atari", "laptop")]
+    ("kind", "preset"),
+    [
+        ("vector", "classic-control"),
+        ("discrete", "tabular"),
+        ("board", "minatar"),
+        ("image", "images"),
+        ("atari", "laptop"),
+    ],
 )
 def test_default_preset_is_one_of_its_kind(kind, preset):
     assert default_preset(kind) == preset

@@ -39,7 +39,7 @@ from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, save_checkpoint
 from cdqn.storage.files import VERSION, read_json, require_no_links, write_json, write_text, writing
-from cdqn.storage.named_code import all_named, import_allowed, import_pieces, name_of
+from cdqn.storage.named_code import import_allowed, import_pieces, name_of, named_wrappers
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Event, Row, Warned
 from cdqn.training.seeding import EVALUATION, derived_seed
@@ -74,7 +74,7 @@ class Agent:
         self._for_run_folders = [name for name in ACT_ON_FOLDERS if settings.get(name) is not None]
         import_pieces(settings)  # whoever has typed a name in Python means it
         making = make_config(chosen, None, **{name: settings[name] for name in MAKING if name in settings})
-        preset = preset or default_preset(kind_of(env, making.environment_kwargs, all_named("wrapper", making.wrapper)))
+        preset = preset or default_preset(kind_of(env, making.environment_kwargs, named_wrappers(making.wrapper)))
         if atari_game(env) is None:  # a preset's frames are for games that are made by name
             settings = dict.fromkeys(PREPROCESSING) | settings
         self._prepare(env, make_config(chosen, preset, **settings), preset)
@@ -273,7 +273,7 @@ def how_to_make(env: EnvLike, config: Config) -> dict[str, Any]:
     """What `make_vec` is told besides the environment."""
     if atari_game(env):
         return {"preprocessing": config.preprocessing}
-    return {"kwargs": config.environment_kwargs, "wrappers": all_named("wrapper", config.wrapper)}
+    return {"kwargs": config.environment_kwargs, "wrappers": named_wrappers(config.wrapper)}
 
 
 def _remember(event: Event, agent: Agent) -> None:

@@ -17,7 +17,7 @@ from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.schedules import are_drops
 from cdqn.storage import plain_values as plain
-from cdqn.storage.named_code import PIECES, is_code_name, name_of
+from cdqn.storage.named_code import PIECES, is_code_name, name_of, wrapper_texts
 
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
 """What acts on the Atari environment itself."""
@@ -42,7 +42,7 @@ class Config:
     env_kwargs: str | None = None
     """What the environment is made with, as JSON: '{"continuous": false}'; in Python a dict."""
     wrapper: tuple[str, ...] = ()
-    """Wrappers around the environment, module:Name, the innermost first; in Python the classes or functions."""
+    """Wrappers around the environment, innermost first: module:Name or module:Name(arguments); in Python the class."""
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
     normalize_rewards: bool = False
@@ -57,7 +57,7 @@ class Config:
     """Atari: steps after which a game is cut off. Default: 20 000."""
 
     hidden: tuple[int, ...] = (128, 128)
-    """Widths of the hidden layers; the last one is that of each dueling stream."""
+    """Widths of the hidden layers; the last one is that of each dueling stream. None at all: a table of Q."""
     channels: tuple[int, int, int] | None = None
     """Atari: channels of the three convolutions. Default: 32, 64, 64."""
     dueling: bool = True
@@ -164,7 +164,7 @@ class Config:
             if sizes is None:
                 continue
             good = all(type(n) is int and 1 <= n <= MOST_UNITS for n in sizes)
-            if not sizes or len(sizes) != (count or len(sizes)) or not good:
+            if len(sizes) != (count or len(sizes)) or not good:
                 raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} from 1 to {MOST_UNITS}")
         for name, given in (("network", self.network), *(("wrapper", wrap) for wrap in self.wrapper)):
             if given is not None and not (isinstance(given, str) and is_code_name(given)):
@@ -191,8 +191,7 @@ class Config:
             if name in PIECES and callable(value):
                 value = name_of(value)
             elif name == "wrapper":
-                given = value if isinstance(value, list | tuple) else (value,)
-                value = tuple(name_of(wrap) if callable(wrap) else wrap for wrap in given)
+                value = wrapper_texts(value)
             elif name in _PLAIN and (value is not None or name == "hidden"):
                 value = _PLAIN[name](value)
             elif isinstance(value, np.generic):
@@ -211,6 +210,8 @@ class Config:
                 reason = "has no target network" if name in TARGET_SETTINGS else f"does not use {name}"
                 raise ConfigError(f"{self.algorithm} {reason}: drop {name}")
         algorithm.check(self)
+        if self.dueling and not self.hidden:
+            raise ConfigError("hidden is (): a table of Q has no dueling streams; give widths, or add --no-dueling")
         if self.replay == "uniform":
             for name in _PRIORITIZED_DEFAULTS:
                 if getattr(self, name) is not None:
@@ -328,7 +329,7 @@ for _names, _range in {
 }.items():
     _RANGES |= dict.fromkeys(_names.split(), _range)
 _SIZES: tuple[tuple[str, int | None, str], ...] = (
-    ("hidden", None, "one or more widths"),
+    ("hidden", None, "widths"),
     ("channels", 3, "three numbers of channels"),
     ("frame_size", 2, "a height and a width"),
 )

@@ -129,6 +129,16 @@ _OSCILLATOR = {
 }
 
 
+def _incomplete(figure: str, settings: Mapping[str, Any], algorithms: tuple[str, ...] = ("cdqn", "dqn")) -> Preset:
+    return Preset(
+        kind="atari",
+        source=f"Sec. 5.2, {figure}",
+        games=("SpaceInvaders",),
+        algorithms=algorithms,
+        settings={**_INCOMPLETE, **settings},
+    )
+
+
 def _target_period(updates: int) -> Preset:
     return Preset(
         kind="atari",
@@ -156,6 +166,12 @@ _VECTOR = {
     "n_step": 3,  # rewards travel three times as far per copy; 5 was faster at first, and worse in the end
     "normalize_rewards": True,  # Huber's threshold and the step size mean the same in every task
     "exploration": "epsilon-z",  # a single random action moves a car hardly at all; C-DQN needs to be shown around
+}
+_TABULAR = _VECTOR | {
+    "hidden": (),  # a table: what has not been tried keeps its first value
+    "dueling": False,
+    "n_step": 1,  # returns over several steps contain the falls of exploration
+    "learning_rate": 1e-2,  # each number is its own, and is touched once in a hundred updates
 }
 _MINATAR = {
     "steps": 200_000,
@@ -188,6 +204,12 @@ PRESETS: dict[str, Preset] = {
         kind="vector",
         source="the defaults for vectors; chosen in docs/tuning.md, measured in docs/results.md",
         settings=_VECTOR,
+        per_algorithm=_TARGET_PERIODS,
+    ),
+    "tabular": Preset(
+        kind="discrete",
+        source="numbered states (FrozenLake, Taxi), one-hot; chosen in docs/tuning.md, measured in docs/results.md",
+        settings=_TABULAR,
         per_algorithm=_TARGET_PERIODS,
     ),
     "minatar": Preset(
@@ -235,34 +257,11 @@ PRESETS: dict[str, Preset] = {
         settings=_STANDARD,
         per_algorithm=_ADAM_EPSILON,
     ),
-    "paper-5.2-half-discard": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 5",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),
-        settings=_INCOMPLETE | {"discard_fraction": 0.5},  # Sec. 5.2
-    ),
-    "paper-5.2-random-replacement": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),  # the figure of the authors' code has DQN alone
-        settings=_INCOMPLETE | _RANDOM_REPLACEMENT,
-    ),
-    "paper-5.2-small-fifo": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("dqn",),
-        settings=_INCOMPLETE | _SMALL_MEMORY,
-    ),
-    "paper-5.2-small-random-replacement": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),
-        settings=_INCOMPLETE | _SMALL_MEMORY | _RANDOM_REPLACEMENT,
-    ),
+    "paper-5.2-half-discard": _incomplete("Fig. 5", {"discard_fraction": 0.5}),  # Sec. 5.2
+    # the figure of the authors' code has DQN alone
+    "paper-5.2-random-replacement": _incomplete("Fig. 6", _RANDOM_REPLACEMENT),
+    "paper-5.2-small-fifo": _incomplete("Fig. 6", _SMALL_MEMORY, ("dqn",)),
+    "paper-5.2-small-random-replacement": _incomplete("Fig. 6", _SMALL_MEMORY | _RANDOM_REPLACEMENT),
     "paper-5.3": Preset(
         kind="atari",
         source="Sec. 5.3, Fig. 7, Table 1",
@@ -312,6 +311,7 @@ PRESETS: dict[str, Preset] = {
 }
 DEFAULT_PRESETS: dict[Kind, str] = {
     "vector": "classic-control",
+    "discrete": "tabular",
     "board": "minatar",
     "image": "images",
     "atari": "laptop",

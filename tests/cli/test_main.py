@@ -16,7 +16,7 @@ from run_files import one_line
         (["no_such_module:Env-v0"], ["no_such_module"]),
         (["cli_envs:Nothing-v0"], ["Nothing"]),
         (["Pendulum-v1"], ["Box", "Discrete"]),
-        (["cli_envs:DictObservation-v0"], ["Dict", "FilterObservation"]),
+        (["cli_envs:DictObservation-v0"], ["Dict", "--wrapper my_module:MyWrapper"]),
         (["cli_envs:TextTypedObservation-v0"], ["float16", "DtypeObservation"]),
         (["cli_envs:Picture-v0"], ["(84, 84, 3)"]),
         (["CartPole-v1", "--gamma", "1.5"], ["gamma", "1.5", "[0, 1]"]),

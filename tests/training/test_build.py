@@ -95,3 +95,13 @@ def test_own_exploration_acts_and_resumes_exactly(tmp_path):
     resumed = cdqn.load(tmp_path / "run").learn(80)
     assert resumed.trainer.exploration.calls == 50
     assert_same_state(resumed.trainer.learner.state_dict(), straight.trainer.learner.state_dict())
+
+
+def test_numbered_states_are_learned_as_a_table_or_with_the_widths_that_are_given():
+    table = cdqn.CDQN("FrozenLake-v1", **SMALL)
+    assert len(table.weights) == 16 * 4
+    assert table.learn(80).predict(3) in range(4)
+    layered = cdqn.CDQN("FrozenLake-v1", hidden=(8,), **SMALL)
+    assert len(layered.weights) == 16 * 8 + 8 + 8 * 4 + 4
+    with pytest.raises(ConfigError, match="a table is for numbered states: this environment has vector observations"):
+        cdqn.CDQN("CartPole-v1", hidden=(), dueling=False, **SMALL)

@@ -19,7 +19,7 @@ from cdqn.cli.several import Compare, Suite
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
-from cdqn.storage.named_code import PIECES, all_named, import_pieces
+from cdqn.storage.named_code import PIECES, import_pieces, named_wrappers
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,
@@ -125,7 +125,7 @@ def _parse(arguments: list[str]) -> Any:
     # Until the environment has been read its kind is unknown; what --help shows are the defaults of most.
     command = _parse_with_preset(name, rest, named_preset or DEFAULT_PRESETS["vector"])
     if named_preset is None:  # the environment has been read now, and has a preset by default
-        shown = kind_of(command.env_id, command.config.environment_kwargs, all_named("wrapper", command.config.wrapper))
+        shown = kind_of(command.env_id, command.config.environment_kwargs, named_wrappers(command.config.wrapper))
         command = _parse_with_preset(name, rest, default_preset(shown))
     elif get_preset(named_preset).kind == "atari" and not atari_game(command.env_id):
         command = _parse_with_preset(name, rest, named_preset, dict.fromkeys(PREPROCESSING))

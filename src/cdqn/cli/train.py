@@ -24,6 +24,7 @@ from cdqn.cli.common import (
 from cdqn.cli.several import finish_comparison, finish_suite
 from cdqn.config import Config
 from cdqn.errors import ConfigError
+from cdqn.report.terminal import say
 
 
 @dataclass
@@ -50,7 +51,7 @@ class Train:
             raise ConfigError(f"--until {until} is outside the budget of {self.config.steps} steps: change --steps")
         agent = Agent.from_config(self.env_id, self.config, self.preset)
         run = self.out or default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
-        announce_memory(agent, self.preset)
+        announce(agent, self.preset)
         with ExitStack() as stack:
             outcome = train_run(agent, run, callbacks_for(run, agent, stack, until), until)
         return conclude(run, outcome)
@@ -87,15 +88,17 @@ class Resume:
         return conclude(self.run_folder, outcome)
 
 
-def announce_memory(agent: Any, preset: str | None) -> None:
-    """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
+def announce(agent: Any, preset: str | None) -> None:
+    """What a user should know before a run: how observations are understood, the preset, and the memory of frames."""
     from cdqn.training.build import memory_estimate, readable_bytes
 
-    if agent.spec.has_frames:
-        config = agent.config
-        size = readable_bytes(memory_estimate(agent.spec, config))
-        sticky = f", sticky actions {config.sticky_actions:g}" if agent.spec.kind == "atari" else ""
-        console.print(
-            f"preset {preset}{sticky}; the replay memory of {config.memory_size:,} transitions will take about {size}",
-            highlight=False,
-        )
+    spec, config = agent.spec, agent.config
+    shape = "×".join(map(str, spec.observation_shape))
+    seen = {"vector": f"vectors of {shape}", "discrete": f"one-hot codes of {shape}", "board": f"boards of {shape}"}
+    parts = [f"{seen.get(spec.kind, f'images of {shape}')}, {spec.num_actions} actions", f"preset {preset}"]
+    if spec.kind == "atari":
+        parts.append(f"sticky actions {config.sticky_actions:g}")
+    if spec.has_frames:
+        size = readable_bytes(memory_estimate(spec, config))
+        parts.append(f"the replay memory of {config.memory_size:,} transitions will take about {size}")
+    say(console, " · ".join(parts))

@@ -1,6 +1,7 @@
 """From what an environment shows to what a network takes: a vector, a board or an image.
 
-    numbers, codes, Dicts and tuples of them       → a vector, joined as Gymnasium's FlattenObservation does it
+    one number of finitely many                    → "discrete": a vector, its one-hot code
+    codes, Dicts and tuples of anything here       → a vector, joined as Gymnasium's FlattenObservation does it
     arrays of two dimensions                       → a vector; bytes of an image's size → an image of one channel
     arrays of three, fewer than 36 cells a side    → a board: (height, width, channels)
     bytes, at least 36 pixels a side               → an image: (channels, height, width); stacked ones are joined
@@ -15,14 +16,14 @@ from typing import Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, OneOf, Space, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, OneOf, Space, Text, Tuple
 from gymnasium.spaces.utils import flatten, flatten_space
 from numpy.typing import NDArray
 
 from cdqn.errors import UnsupportedEnvironmentError
 
 Array = NDArray[Any]
-Form = Literal["vector", "board", "image"]
+Form = Literal["vector", "discrete", "board", "image"]
 
 SMALLEST_IMAGE = 36
 """Height and width that the convolutions of the Atari network need."""
@@ -85,7 +86,13 @@ def adapter_for(space: Space[Any]) -> Adapter | None:
         return None
     dtype = _smallest_type(flat)
     target = Box(flat.low.astype(dtype), flat.high.astype(dtype), dtype=dtype.type)
-    return Adapter(space, target, "vector", partial(_joined, kept, dtype), dropped)
+    form: Form = "discrete" if isinstance(kept, Discrete) else "vector"
+    return Adapter(space, target, form, partial(_joined, kept, dtype), dropped)
+
+
+def usable_keys(space: Space[Any]) -> list[str]:
+    """Of a Dict, the parts that could be learned from by themselves."""
+    return [name for name, part in space.spaces.items() if _is_numbers(part)] if isinstance(space, Dict) else []
 
 
 def form_of(space: Box) -> Form | None:

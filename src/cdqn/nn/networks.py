@@ -113,6 +113,33 @@ class MLP(nn.Module):
         return forward
 
 
+class Table(nn.Module):
+    """For numbered states, one-hot: a number for each state and action, and nothing that they share.
+
+    What a layered network learns of one state it believes of all: where every step costs something, all of Q falls
+    to the value of walking on forever before the goal is found. In a table what has not been tried keeps its first
+    value, and is tried.
+    """
+
+    def __init__(self, states: int, num_actions: int) -> None:
+        super().__init__()
+        self.values = nn.Linear(states, num_actions, bias=False)
+        he_initialize(self)
+
+    def forward(self, observation: Tensor) -> Tensor:
+        q_BA: Tensor = self.values(observation.flatten(1).to(self.values.weight.dtype))
+        return q_BA
+
+    def numpy_forward(self) -> Callable[[Array], Array]:
+        """The same function in NumPy, on the same memory."""
+        weight_AS: Array = self.values.weight.detach().numpy()
+
+        def forward(observation: Array) -> Array:
+            return np.asarray(observation.reshape(len(observation), -1).astype(weight_AS.dtype) @ weight_AS.T)
+
+        return forward
+
+
 def _shared(layer: nn.Module) -> tuple[Array, Array]:
     """Weight and bias of a linear layer as arrays on the same memory."""
     assert isinstance(layer, nn.Linear)
@@ -254,9 +281,14 @@ def make_network(
     initial_weights: str = "he",
     board: bool = False,
 ) -> nn.Module:
-    """The network for vectors, for images of channels × height × width, or for boards of height × width × channels."""
+    """The network for vectors, for images of channels × height × width, or for boards of height × width × channels.
+
+    Without hidden layers it is a table, for one-hot vectors.
+    """
     network: nn.Module
-    if len(observation_shape) == 1:
+    if not hidden:
+        network = Table(observation_shape[0], num_actions)
+    elif len(observation_shape) == 1:
         network = MLP(observation_shape[0], num_actions, hidden, dueling)
     elif board:
         network = BoardCNN(observation_shape, num_actions, dueling, width=hidden[-1])

@@ -27,8 +27,9 @@ def require_number(setting: str, value: Any, allowed: Range) -> None:
 
 
 def numbers(values: Any) -> tuple[Any, ...]:
-    """A tuple, of Python's whole numbers where they are NumPy's; an empty one of what is no list."""
-    return tuple(int(n) if isinstance(n, np.integer) else n for n in (values if isinstance(values, Iterable) else ()))
+    """A tuple, of Python's whole numbers where they are NumPy's; what is no list becomes one without a number."""
+    rows = values if isinstance(values, Iterable) else (None,)
+    return tuple(int(n) if isinstance(n, np.integer) else n for n in rows)
 
 
 def pairs(values: Any) -> tuple[tuple[Any, ...], ...]:

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from cdqn.algorithms import Algorithm
-from cdqn.nn.networks import MLP
+from cdqn.nn.networks import MLP, Table
 from cdqn.training.exploration import Actions, Observations
 from cdqn.training.learner import Learner
 
@@ -18,7 +18,7 @@ class Actor:
         self._q: Callable[[Observations], Observations]
         plain = type(learner.algorithm).q_values is Algorithm.q_values
         network = learner.networks["q"] if plain else None
-        if isinstance(network, MLP) and learner.theta.device.type == "cpu":
+        if isinstance(network, MLP | Table) and learner.theta.device.type == "cpu":
             self._q = network.numpy_forward()  # T of the value transform rises: argmax T(Q) is argmax Q
         else:
             self._q = _torch_forward(learner)

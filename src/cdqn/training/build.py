@@ -39,6 +39,11 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
     def build(outputs: int, dueling: bool | None = None) -> nn.Module:
         if config.network is not None:
             return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
+        if not config.hidden and spec.kind != "discrete":
+            raise ConfigError(
+                "hidden is empty, and a table is for numbered states: this environment has "
+                f"{spec.kind} observations of shape {spec.observation_shape}; give widths, --hidden 128 128"
+            )
         dueling = config.dueling if dueling is None else dueling
         board = spec.kind == "board"
         return make_network(

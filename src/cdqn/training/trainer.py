@@ -103,8 +103,10 @@ class Trainer:
                 yield progress
 
     def epsilon(self) -> float:
-        """ε of the ε-greedy policy at the present step."""
+        """ε of the ε-greedy policy at the present step; 1 for a table that no reward has told anything yet."""
         config, budget = self.config, self._budget()
+        if not config.hidden and not self.tally.reward_abs_max:
+            return 1.0
         middle_step = round(config.epsilon_middle_fraction * budget)
         return epsilon_greedy(
             self.steps,
