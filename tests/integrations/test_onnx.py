@@ -1,0 +1,60 @@
+"""ONNX: what onnxruntime computes from an exported policy is the Q of the agent."""
+
+import sys
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete
+
+import cdqn
+from cdqn.errors import MissingPackageError
+from helpers import small_agent
+
+TINY = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 50, "compile": "off", "steps": 400}
+
+
+class Shown(gym.Env):
+    action_space = Discrete(3)
+
+    def __init__(self, space):
+        self.observation_space = space
+
+    def reset(self, *, seed=None, options=None):
+        self.observation_space.seed(seed)
+        return self.observation_space.sample(), {}
+
+    def step(self, action):
+        return self.observation_space.sample(), 50.0 * float(action), True, False, {}
+
+
+SPACES = {
+    "vector": (Box(-5, 5, (4,), np.float32), {"normalize_observations": True, "value_transform": True}),
+    "board": (Box(0, 9, (5, 5, 2), np.uint8), {}),
+    "image": (Box(0, 255, (40, 36, 3), np.uint8), {"channels": (2, 2, 2), "memory_size": 500}),
+}
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_exported_policy_gives_the_q_of_the_agent_for_batches_of_any_size(kind, tmp_path):
+    for package in ("onnx", "onnxscript"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    space, settings = SPACES[kind]
+    agent = cdqn.CDQN(Shown(space), **(TINY | settings)).learn(60)
+    path = agent.export(tmp_path / "policy.onnx")
+    assert [file.name for file in tmp_path.iterdir()] == ["policy.onnx"]
+    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    assert [node.name for node in session.get_inputs()] == ["observation"]
+    assert [node.name for node in session.get_outputs()] == ["q_values"]
+    for count in (1, 7):
+        x = np.stack([space.sample() for _ in range(count)])
+        (q_NA,) = session.run(None, {"observation": x})
+        assert q_NA == pytest.approx(agent.q_values(x), rel=1e-4, abs=1e-4)
+        assert np.array_equal(q_NA.argmax(1), agent.predict(x))
+
+
+def test_missing_package_is_named_with_the_line_that_installs_it(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'cdqn\[export\]'"):
+        small_agent().export(tmp_path / "a.onnx")
