@@ -186,8 +186,7 @@ class Agent:
         if episodes < 1 or not 0 <= epsilon <= 1:
             raise ConfigError(f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
         require_seed(seed)
-        if seed is None:
-            seed = derived_seed(self.config.seed, EVALUATION)
+        seed = derived_seed(self.config.seed, EVALUATION) if seed is None else seed
         count = min(num_envs or self.config.num_envs, episodes)
         making = how_to_make(self._env, self.config) if env is None else {}
         if env is not None and atari_game(env):

@@ -1,6 +1,8 @@
 """ONNX: what onnxruntime computes from an exported policy is the Q of the agent."""
 
+import re
 import sys
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -11,7 +13,15 @@ import cdqn
 from cdqn.errors import MissingPackageError
 from helpers import small_agent
 
-TINY = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 50, "compile": "off", "steps": 400}
+TINY = {
+    "steps": 400,
+    "hidden": (8,),
+    "batch_size": 8,
+    "warmup_steps": 40,
+    "log_period_steps": 50,
+    "update_period_steps": 4,
+    "compile": "off",
+}
 
 
 class Shown(gym.Env):
@@ -35,16 +45,21 @@ SPACES = {
 }
 
 
-@pytest.mark.parametrize("kind", SPACES)
-def test_exported_policy_gives_the_q_of_the_agent_for_batches_of_any_size(kind, tmp_path):
+def runtime():
+    """onnxruntime, where everything is there for it."""
     for package in ("onnx", "onnxscript"):
         pytest.importorskip(package, reason=f"{package} is not installed")
-    runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+    return pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
+
+
+@pytest.mark.parametrize("kind", SPACES)
+def test_exported_policy_gives_the_q_of_the_agent_for_batches_of_any_size(kind, tmp_path):
+    onnxruntime = runtime()
     space, settings = SPACES[kind]
     agent = cdqn.CDQN(Shown(space), **(TINY | settings)).learn(60)
     path = agent.export(tmp_path / "policy.onnx")
     assert [file.name for file in tmp_path.iterdir()] == ["policy.onnx"]
-    session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     assert [node.name for node in session.get_inputs()] == ["observation"]
     assert [node.name for node in session.get_outputs()] == ["q_values"]
     for count in (1, 7):
@@ -52,6 +67,17 @@ def test_exported_policy_gives_the_q_of_the_agent_for_batches_of_any_size(kind, 
         (q_NA,) = session.run(None, {"observation": x})
         assert q_NA == pytest.approx(agent.q_values(x), rel=1e-4, abs=1e-4)
         assert np.array_equal(q_NA.argmax(1), agent.predict(x))
+
+
+def test_example_of_the_page_works(tmp_path, monkeypatch):
+    runtime()
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "extending.md").read_text(encoding="utf-8")
+    (example,) = [code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "onnxruntime" in code]
+    names: dict = {}
+    exec(example.replace("20_000", "1_100"), names)
+    assert names["q"][0] == pytest.approx(names["agent"].q_values(np.array([-0.5, 0.0])), rel=1e-4)
+    assert names["action"].item() == names["agent"].predict(np.array([-0.5, 0.0]))
 
 
 def test_missing_package_is_named_with_the_line_that_installs_it(monkeypatch, tmp_path):

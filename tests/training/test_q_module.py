@@ -12,7 +12,15 @@ from cdqn.algorithms import DQN
 from cdqn.errors import ConfigError
 from helpers import small_agent
 
-TINY = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 50, "compile": "off", "steps": 400}
+TINY = {
+    "steps": 400,
+    "hidden": (8,),
+    "batch_size": 8,
+    "warmup_steps": 40,
+    "log_period_steps": 50,
+    "update_period_steps": 4,
+    "compile": "off",
+}
 
 
 class Shown(gym.Env):

@@ -37,10 +37,8 @@ def play(
                     steps += 1
                     if video:
                         frames.append(np.asarray(_render(env)[0], dtype=np.uint8))
-                    actions = (
-                        policy.act(agent.trainer.actor.greedy, observation, epsilon, rng) + agent.spec.first_action
-                    )
-                    observation, reward, terminated, truncated, _ = env.step(actions)
+                    actions = policy.act(agent.trainer.actor.greedy, observation, epsilon, rng)
+                    observation, reward, terminated, truncated, _ = env.step(actions + agent.spec.first_action)
                     total += float(reward[0])
                     done = bool(terminated[0] or truncated[0])
                 returns.append(total)

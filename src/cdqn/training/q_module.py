@@ -2,6 +2,7 @@
 
 import copy
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,9 @@ def export(module: QModule, path: Path) -> Path:
 
 def _write_torchscript(path: Path, module: QModule, example: Tensor) -> None:
     try:
-        script = torch.jit.trace(module, example)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # torch deprecates TorchScript, which is asked for here
+            script = torch.jit.trace(module, example)  # type: ignore[no-untyped-call]
         script(module.example(OTHER_SIZE))
     except Exception as error:  # whatever a network or an algorithm of the user's does
         reason = str(error).strip().partition("\n")[0]

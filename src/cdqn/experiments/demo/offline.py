@@ -133,10 +133,7 @@ def train_offline(
     learner = _make_learner(data.spec, config, updates)
     replay = _fill_replay(data, config)
     env = make_vec(data.env_id, min(EVALUATION_ENVS, evaluation_episodes))
-    normalizer = make_normalizer(env, data.spec, config)
-    if normalizer is not None:
-        normalizer.observe(data.transitions.observation)
-    actor = Actor(learner, normalizer)
+    actor = Actor(learner, normalizer := _normalizer_of(data, env, config))
     evaluation_seed = int(np.random.SeedSequence(config.seed, spawn_key=_EVALUATION).generate_state(1)[0])
     tally, finite = Tally(), True
     records: list[tuple[int, float, float, float]] = []
@@ -151,9 +148,7 @@ def train_offline(
         record_evaluation(0)
         for update in range(1, updates + 1):
             if finite:
-                finite = _update(
-                    learner, replay, tally, importance_exponent(update, updates, _beta(config)), normalizer
-                )
+                finite = _update(learner, replay, tally, _beta(config, update, updates), normalizer)
             if update % record_every == 0 or update == updates:
                 records.append((update, *_means(tally)))
                 if on_progress:
@@ -176,6 +171,14 @@ def _fill_replay(data: OfflineData, config: Config) -> Replay:
     replay = make_replay(data.spec, whole, _generator(config.seed, _REPLAY))
     replay.add(data.transitions)
     return replay
+
+
+def _normalizer_of(data: OfflineData, env: Any, config: Config) -> ObservationNormalizer | None:
+    """All that it will ever see is there from the beginning."""
+    normalizer = make_normalizer(env, data.spec, config)
+    if normalizer is not None:
+        normalizer.observe(data.transitions.observation)
+    return normalizer
 
 
 def _update(
@@ -201,8 +204,8 @@ def _columns(rows: Sequence[tuple[float, ...]]) -> list[NDArray[Any]]:
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
-def _beta(config: Config) -> float:
-    return 1.0 if config.beta_start is None else config.beta_start
+def _beta(config: Config, update: int, updates: int) -> float:
+    return importance_exponent(update, updates, 1.0 if config.beta_start is None else config.beta_start)
 
 
 def _generator(seed: int, stream: tuple[int, ...]) -> np.random.Generator:
