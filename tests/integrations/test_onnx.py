@@ -39,8 +39,7 @@ class Shown(gym.Env):
 
 
 SPACES = {
-    "vector": (Box(-5, 5, (4,), np.float32), {"normalize_observations": True, "value_transform": True}),
-    "board": (Box(0, 9, (5, 5, 2), np.uint8), {}),
+    "board": (Box(0, 9, (5, 5, 2), np.uint8), {"value_transform": True}),
     "image": (Box(0, 255, (40, 36, 3), np.uint8), {"channels": (2, 2, 2), "memory_size": 500}),
 }
 
