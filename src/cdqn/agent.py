@@ -7,14 +7,12 @@ agent.save("runs/a")
 agent = cdqn.load("runs/a")        # resumes exactly where it stopped
 """
 
-import copy
 import json
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
@@ -34,7 +32,8 @@ from cdqn.envs import (
     observation_adapter,
     require_kind,
 )
-from cdqn.envs.observations import batch_of
+from cdqn.envs.evaluation import REWARD, another_like, carries, evaluating, statistics_of
+from cdqn.envs.observations import agent_batch
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, save_checkpoint
@@ -42,6 +41,7 @@ from cdqn.storage.files import VERSION, read_json, require_no_links, write_json,
 from cdqn.storage.named_code import import_allowed, import_pieces, name_of, named_wrappers
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Event, Row, Warned
+from cdqn.training.q_module import QModule, export
 from cdqn.training.seeding import EVALUATION, derived_seed
 from cdqn.training.trainer import Trainer
 
@@ -101,6 +101,12 @@ class Agent:
         if self._adapter is not None and self._adapter.dropped:
             names = ", ".join(self._adapter.dropped)
             warnings.warn(f"the environment's observation has text, which is left out: {names}", stacklevel=3)
+        if carries(vector_env, REWARD):
+            warnings.warn(
+                f"the environment's {REWARD} scales its rewards: returns in training are in its units, in evaluate "
+                "in the environment's own; the setting normalize_rewards scales what is learned, and no return",
+                stacklevel=3,
+            )
         if preset is not None:
             require_kind(get_preset(preset).kind, self.spec, preset)
         if config.preprocessing and not is_game:
@@ -180,46 +186,55 @@ class Agent:
         if episodes < 1 or not 0 <= epsilon <= 1:
             raise ConfigError(f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
         require_seed(seed)
-        if seed is None:
-            seed = derived_seed(self.config.seed, EVALUATION)
+        seed = derived_seed(self.config.seed, EVALUATION) if seed is None else seed
         count = min(num_envs or self.config.num_envs, episodes)
         making = how_to_make(self._env, self.config) if env is None else {}
         if env is not None and atari_game(env):
             making = {"preprocessing": self.config.preprocessing}
-        vector_env = make_vec(self._evaluation_env() if env is None else env, count, **making)
+        vector_env = make_vec(another_like(self._env) if env is None else env, count, **making)
         if describe(vector_env) != self.spec:
             raise ConfigError(
                 f"the evaluation environment has {describe(vector_env)}, the agent was trained on {self.spec}"
             )
         try:
-            return evaluate(
-                self.trainer.actor,
-                vector_env,
-                self.spec,
-                episodes,
-                seed=seed,
-                epsilon=epsilon,
-                on_episode=on_episode,
-                should_stop=should_stop,
-                timeout_seconds=self.config.environment_timeout_seconds,
-            )
+            with evaluating(vector_env, statistics_of(self.trainer.collector.env)):
+                return evaluate(
+                    self.trainer.actor,
+                    vector_env,
+                    self.spec,
+                    episodes,
+                    seed=seed,
+                    epsilon=epsilon,
+                    on_episode=on_episode,
+                    should_stop=should_stop,
+                    timeout_seconds=self.config.environment_timeout_seconds,
+                )
         finally:
             if vector_env is not env:
                 vector_env.close()
 
     def predict(self, observation: Any) -> Any:
         """Greedy action for one observation, or for an array of them; of the environment's own, as it returns them."""
-        try:
-            batch, is_single = batch_of(observation, self.spec.observation_shape, self._adapter)
-            batch = batch.astype(self.spec.observation_dtype, copy=False)
-        except (TypeError, ValueError, LookupError) as error:
-            shape = self.spec.observation_shape
-            is_array = isinstance(observation, np.ndarray)
-            given = f"an observation of shape {observation.shape}" if is_array else repr(observation)
-            wanted = f"{shape} or (N, *{shape})" if self._adapter is None else f"of {self._adapter.source}, or several"
-            raise ConfigError(f"predict got {given}: it must be {wanted}") from error
+        batch, is_single = agent_batch("predict", observation, self.spec, self._adapter)
         action_N = self.trainer.actor.greedy(batch) + self.spec.first_action
         return int(action_N[0]) if is_single else action_N
+
+    def q_values(self, observation: Any) -> NDArray[np.float32]:
+        """Q of each action, in units of the rewards: for one observation, or for each of several, as in `predict`."""
+        batch, is_single = agent_batch("q_values", observation, self.spec, self._adapter)
+        q_NA = self.trainer.q_values(batch)
+        return q_NA[0] if is_single else q_NA
+
+    def q_module(self) -> QModule:
+        """`q_values` as a module of PyTorch, a copy that later training does not change: for use without cdqn."""
+        return QModule(self.trainer, self._adapter)
+
+    def export(self, path: str | Path) -> Path:
+        """Write `q_module` to a file: .onnx for ONNX (extra `[export]`), .pt for TorchScript.
+
+        The input is `observation`, a batch of any length as the environment returns them, the output `q_values`.
+        """
+        return export(self.q_module(), Path(path))
 
     def save(self, path: str | Path) -> Path:
         """Write a run folder from which `load` resumes exactly here. An older save of this agent is replaced."""
@@ -246,23 +261,6 @@ class Agent:
             "evaluation_pending": evaluation_pending,
         }
         save_checkpoint(run, self.steps, state)
-
-    def _evaluation_env(self) -> EnvLike:
-        """An environment like the training one, but another: evaluation must not disturb training."""
-        if isinstance(self._env, str):
-            return self._env
-        if isinstance(self._env, VectorEnv):
-            raise ConfigError(
-                "the agent was given a VectorEnv, of which cdqn cannot make another: pass one to evaluate(env=...)"
-            )
-        if self._env.spec is not None:
-            return gym.make(self._env.spec)
-        try:
-            return copy.deepcopy(self._env)
-        except Exception as error:  # whatever a user's class raises when it cannot be copied
-            raise ConfigError(
-                f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...)"
-            ) from error
 
 
 MAKING = ("env_kwargs", "wrapper")

@@ -45,6 +45,8 @@ class Config:
     """Wrappers around the environment, innermost first: module:Name or module:Name(arguments); in Python the class."""
     num_envs: int = 4
     """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
+    normalize_observations: bool = False
+    """Learn from vectors less their running mean, over their deviation, clipped to ±10; saved with the agent."""
     normalize_rewards: bool = False
     """Learn from rewards divided by the root mean square of those in the warm-up, zeros left out."""
     reward_clip: bool = False
@@ -219,8 +221,7 @@ class Config:
         if self.priority_scheme == "original" and self.floor_divisor is not None:
             raise ConfigError("the original priority scheme has no floor: drop floor_divisor")
         if self.horizon_multiplier is not None:
-            several = self.n_step if self.n_step > 1 else None
-            at_odds = (self.gamma, self.reward_clip, self.normalize_rewards, several)
+            at_odds = (self.gamma, self.reward_clip, self.normalize_rewards, self.n_step if self.n_step > 1 else None)
             for (name, why), value in zip(_AT_ODDS_WITH_HORIZON.items(), at_odds, strict=True):
                 if value not in (None, False):
                     raise ConfigError(f"horizon_multiplier {why}: drop {name} {value}, or the former")
@@ -335,7 +336,7 @@ _SIZES: tuple[tuple[str, int | None, str], ...] = (
 )
 _PLAIN = {"env_kwargs": plain.object_text, "learning_rate_drops": plain.pairs}
 _PLAIN |= dict.fromkeys((name for name, _, _ in _SIZES), plain.numbers)
-_FLAGS = ("dueling", "value_transform", "normalize_rewards", "reward_clip", "double_q", "raise_predecessor")
+_FLAGS = [field.name for field in dataclasses.fields(Config) if field.type in (bool, bool | None)]
 _CHOICES = {
     "algorithm": tuple(ALGORITHMS),
     "initial_weights": ("he", "pytorch"),

@@ -8,6 +8,7 @@ import numpy as np
 
 from cdqn.agent import Agent, how_to_make, require_seed
 from cdqn.envs import make_vec
+from cdqn.envs.evaluation import evaluating, statistics_of
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
 from cdqn.integrations.video import write_video
 from cdqn.storage.files import writing
@@ -28,18 +29,19 @@ def play(
     mode = "rgb_array" if video else "human"
     env = make_vec(agent.env_id, 1, mode, **how_to_make(agent.env_id, agent.config))
     try:
-        for episode in range(episodes):
-            observation, _ = env.reset(seed=seed + episode)
-            total, done, steps = 0.0, False, 0
-            while not done and steps != max_steps:
-                steps += 1
-                if video:
-                    frames.append(np.asarray(_render(env)[0], dtype=np.uint8))
-                actions = policy.act(agent.trainer.actor.greedy, observation, epsilon, rng) + agent.spec.first_action
-                observation, reward, terminated, truncated, _ = env.step(actions)
-                total += float(reward[0])
-                done = bool(terminated[0] or truncated[0])
-            returns.append(total)
+        with evaluating(env, statistics_of(agent.trainer.collector.env)):
+            for episode in range(episodes):
+                observation, _ = env.reset(seed=seed + episode)
+                total, done, steps = 0.0, False, 0
+                while not done and steps != max_steps:
+                    steps += 1
+                    if video:
+                        frames.append(np.asarray(_render(env)[0], dtype=np.uint8))
+                    actions = policy.act(agent.trainer.actor.greedy, observation, epsilon, rng)
+                    observation, reward, terminated, truncated, _ = env.step(actions + agent.spec.first_action)
+                    total += float(reward[0])
+                    done = bool(terminated[0] or truncated[0])
+                returns.append(total)
     except CdqnError:
         raise
     except Exception as error:  # whatever a window system or renderer raises

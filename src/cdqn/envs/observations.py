@@ -12,7 +12,7 @@ Text in a Dict is left out. Whatever is not named here is left for `describe` to
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -20,7 +20,10 @@ from gymnasium.spaces import Box, Dict, Discrete, OneOf, Space, Text, Tuple
 from gymnasium.spaces.utils import flatten, flatten_space
 from numpy.typing import NDArray
 
-from cdqn.errors import UnsupportedEnvironmentError
+from cdqn.errors import ConfigError, UnsupportedEnvironmentError
+
+if TYPE_CHECKING:
+    from cdqn.envs.factory import EnvSpec
 
 Array = NDArray[Any]
 Form = Literal["vector", "discrete", "board", "image"]
@@ -101,6 +104,19 @@ def form_of(space: Box) -> Form | None:
         return "vector"
     form, axes = _layout(space.shape, space.dtype) if len(space.shape) == 3 else (None, ())
     return form if axes == (0, 1, 2) else None
+
+
+def agent_batch(asked: str, observation: Any, spec: "EnvSpec", adapter: Adapter | None) -> tuple[Array, bool]:
+    """`batch_of` what a user has given to `asked`, in the agent's type."""
+    try:
+        batch, is_single = batch_of(observation, spec.observation_shape, adapter)
+        return batch.astype(spec.observation_dtype, copy=False), is_single
+    except (TypeError, ValueError, LookupError) as error:
+        shape = spec.observation_shape
+        is_array = isinstance(observation, np.ndarray)
+        given = f"an observation of shape {observation.shape}" if is_array else repr(observation)
+        wanted = f"{shape} or (N, *{shape})" if adapter is None else f"of {adapter.source}, or several"
+        raise ConfigError(f"{asked} got {given}: it must be {wanted}") from error
 
 
 def batch_of(observation: Any, shape: tuple[int, ...], adapter: Adapter | None) -> tuple[Array, bool]:

@@ -23,6 +23,8 @@ from cdqn.training.learner import Learner
 
 def make_learner(spec: EnvSpec, config: Config) -> Learner:
     """The learner with which a run begins: a function of its configuration, the seed included."""
+    if config.normalize_observations:  # what its networks see is no longer what the environment shows
+        spec = dataclasses.replace(spec, observation_dtype=np.dtype(np.float32))
     device = choose_device(config.device, spec.has_frames)
     algorithm = config.algorithm_class(config.resolved())
     networks = first_networks(spec, config, algorithm)

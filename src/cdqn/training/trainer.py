@@ -16,9 +16,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
 from cdqn.config import Config
 from cdqn.envs import EnvSpec
+from cdqn.envs.evaluation import evaluating, restore_statistics, statistics_of
 from cdqn.errors import NonFiniteError
 from cdqn.replay import MultiStep, Prefetcher, UniformReplay
 from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
@@ -30,6 +32,7 @@ from cdqn.training.divergence import Watch
 from cdqn.training.events import Event, Progress
 from cdqn.training.exploration import make_exploration
 from cdqn.training.metrics import Tally
+from cdqn.training.normalizer import make_normalizer
 from cdqn.training.seeding import EXPLORATION, REPLAY, generator
 
 
@@ -41,8 +44,9 @@ class Trainer:
         self.spec = spec
         self.budget_steps: int | None = None
         self._rng = generator(config.seed, EXPLORATION)
+        self.normalizer = make_normalizer(env, spec, config)
         self.learner = make_learner(spec, config)
-        self.actor = Actor(self.learner)
+        self.actor = Actor(self.learner, self.normalizer)
         self.exploration = make_exploration(config.exploration, spec.num_actions, env.num_envs)
         self.replay = make_replay(spec, config, generator(config.seed, REPLAY))
         self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
@@ -83,6 +87,8 @@ class Trainer:
             if self._prefetcher is not None and self._will_learn(self.steps + len(actions)):
                 self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
             transitions, episodes, ended = self.collector.step(actions)
+            if self.normalizer is not None:
+                self.normalizer.observe(transitions.observation)
             calibrated = self.calibrator.observe(self.steps, transitions, ended)
             self.watch.observe(transitions, ended, self.calibrator.gamma)
             self._learn()  # first: what has been drawn while the environments were stepped must not be overwritten
@@ -101,6 +107,10 @@ class Trainer:
                 # The warnings first: whoever saves at `Progress` has then seen all of this step.
                 yield from self.watch.check(progress, self.calibrator.unit, self._budget())
                 yield progress
+
+    def q_values(self, observation: NDArray[Any]) -> NDArray[Any]:
+        """Q of each action, in units of the rewards."""
+        return self.calibrator.raw_q(self.actor.q_values(observation))
 
     def epsilon(self) -> float:
         """ε of the ε-greedy policy at the present step; 1 for a table that no reward has told anything yet."""
@@ -136,6 +146,8 @@ class Trainer:
             "multi_step": self._multi_step.state_dict(),
             "exploration": self.exploration.state_dict(),
             "collector": self.collector.state_dict(),
+            "wrappers": statistics_of(self.collector.env),
+            "normalizer": None if self.normalizer is None else self.normalizer.state_dict(),
             "calibrator": self.calibrator.state_dict(),
             "tally": self.tally.state_dict(),
             "watch": self.watch.state_dict(),
@@ -154,7 +166,13 @@ class Trainer:
         self.tally.load_state_dict(state["tally"])
         self.watch.load_state_dict(state.get("watch", {}))  # absent from older runs
         self._rng.bit_generator.state = state["rng"]
-        notice = self.collector.load_state_dict(state["collector"])
+        if self.normalizer is not None:
+            self.normalizer.load_state_dict(state["normalizer"])
+        wrappers = state.get("wrappers", {})  # absent from older runs
+        with evaluating(self.collector.env, wrappers):  # what is played again must not be learned from again
+            notice = self.collector.load_state_dict(state["collector"])
+        if wrappers:
+            restore_statistics(self.collector.env, wrappers)
         if notice:
             self.calibrator.restart()
             self.watch.restart()
@@ -184,7 +202,8 @@ class Trainer:
             batch = self._prefetcher.take() if self._prefetcher is not None else None
             if batch is None:
                 batch = self.replay.sample(config.batch_size, beta)
-            result = self.learner.update(self.calibrator.normalized(batch))
+            seen = batch if self.normalizer is None else self.normalizer.normalized(batch)
+            result = self.learner.update(self.calibrator.normalized(seen))
             try:
                 self.replay.update_priorities(batch.slots, result.td_error_abs)
             except NonFiniteError as error:
