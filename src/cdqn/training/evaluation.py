@@ -1,13 +1,15 @@
 """Evaluation: whole episodes of a policy, in environments of their own."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 from gymnasium.vector import VectorEnv
 
-from cdqn.envs import EnvSpec
-from cdqn.errors import StoppedError, UnsupportedEnvironmentError
+from cdqn.envs import EnvLike, EnvSpec
+from cdqn.errors import ConfigError, StoppedError, UnsupportedEnvironmentError
 from cdqn.training.actor import Actor
 from cdqn.training.collector import Collector
 from cdqn.training.events import EvaluationResult
@@ -59,3 +61,23 @@ def evaluate(
             )
     returns, lengths = zip(*results, strict=True)
     return EvaluationResult(np.array(returns, dtype=np.float64), np.array(lengths), epsilon)
+
+
+def another_like(env: EnvLike) -> EnvLike:
+    """An environment like the training one, but another: evaluation must not disturb training."""
+    if isinstance(env, str):
+        return env
+    if isinstance(env, VectorEnv):
+        raise ConfigError(
+            "the agent was given a VectorEnv, of which cdqn cannot make another: pass one to evaluate(env=...), or "
+            "learn(evaluation_env=...)"
+        )
+    if env.spec is not None:
+        return gym.make(env.spec)
+    try:
+        return copy.deepcopy(env)
+    except Exception as error:  # whatever a user's class raises when it cannot be copied
+        raise ConfigError(
+            f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...), or "
+            "learn(evaluation_env=...)"
+        ) from error
