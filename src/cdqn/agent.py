@@ -29,6 +29,7 @@ from cdqn.envs import (
     default_preprocessing,
     describe,
     kind_of,
+    let_go,
     make_vec,
     observation_adapter,
     require_kind,
@@ -122,8 +123,8 @@ class Agent:
         if vector_env.num_envs != config.num_envs:
             if "num_envs" in (given or {}):
                 raise ConfigError(
-                    f"num_envs is {config.num_envs}, and the environment that was given is {vector_env.num_envs}: "
-                    "drop it, or give an id, or a VectorEnv of as many"
+                    f"num_envs is {config.num_envs}, and the environment that was given is {vector_env.num_envs} in "
+                    "number: drop the setting, or give an id, of which cdqn makes as many"
                 )
             config = dataclasses.replace(config, num_envs=vector_env.num_envs)
         require_acting(given or (), self.spec, config)
@@ -214,8 +215,7 @@ class Agent:
                 timeout_seconds=self.config.environment_timeout_seconds,
             )
         finally:
-            if env is None or isinstance(env, str):  # else it is the user's, who may want it again
-                vector_env.close()
+            let_go(vector_env, env)
 
     def evaluation_environments(self, env: EnvLike | None, count: int = 1) -> VectorEnv[Any, Any, Any]:
         """Environments in which evaluations can be played: of `env`, or others like that of the training."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from cdqn.agent import Agent, Schedules
 from cdqn.callbacks import Callback, Evaluations, announce, require_periods
-from cdqn.envs import EnvLike
+from cdqn.envs import EnvLike, let_go
 from cdqn.errors import ConfigError
 from cdqn.runs.changes import news_of_schedules, settle_schedules
 from cdqn.runs.runner import PERIODS, folder_of, train_on
@@ -92,9 +92,7 @@ def _check(agent: Agent, steps: int, run_folder: str | Path | None, evaluation_e
 
 def _require_evaluations(agent: Agent, env: EnvLike | None) -> None:
     """Whether there is an environment for evaluations is said now, and not thousands of steps later."""
-    tried = agent.evaluation_environments(env)
-    if env is None or isinstance(env, str):  # else it is the user's
-        tried.close()
+    let_go(agent.evaluation_environments(env), env)
 
 
 @contextmanager
