@@ -83,7 +83,14 @@ FROM_IDS = {"num_envs": 2, "env_kwargs": {"length": 9}, "wrapper": scaled}
 """What acts where cdqn makes the environment, and is refused where it was given."""
 REFUSED = {"frame_size": (84, 84), "sticky_actions": 0.1, "time_limit_steps": 100, "channels": (4, 4, 4)}
 """What acts on games or images alone."""
-ELSEWHERE = {"algorithm", "horizon_multiplier", "environment_timeout_seconds", "evaluation_episodes", "device", "compile"}
+ELSEWHERE = {
+    "algorithm",
+    "horizon_multiplier",
+    "environment_timeout_seconds",
+    "evaluation_episodes",
+    "device",
+    "compile",
+}
 """Each has a test below."""
 IN_FOLDERS = {"checkpoint_period_steps": 40, "candidate_period_steps": 40}
 

@@ -125,7 +125,8 @@ def test_same_rate_as_before_changes_nothing(tmp_path):
     assert (config["learning_rate"], config["env_id"]) == (2e-3, "CartPole-v1")
 
 
-def test_command_restarts_schedules_and_takes_another_rate(tmp_path, capsys):
+def test_command_restarts_schedules_and_takes_another_rate(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("cdqn.cli.train.conclude", lambda run, outcome: 0)  # no picture
     run = str(tmp_path / "run")
     agent_of(checkpoint_period_steps=100).learn(100, run_folder=run)
     assert main(["resume", run, "--steps", "150"]) == 0
