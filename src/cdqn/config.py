@@ -142,8 +142,8 @@ class Config:
     """Episodes of a greedy evaluation."""
     candidate_period_steps: int | None = None
     """Steps between two candidates for the final test (App. B.4: 10 000); unset: none are kept."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the networks are: "auto" takes a GPU for Atari, if there is one; small networks are faster without."""
+    device: str = "auto"
+    """Where the networks are: auto (a GPU for images, if there is one), cpu, cuda, cuda:1 and so on, or mps."""
     compile: Literal["auto", "on", "off"] = "auto"
     """Compile the update into one program: "auto" does so where it pays and a C++ compiler is found."""
 
@@ -172,6 +172,7 @@ class Config:
             if given is not None and not (isinstance(given, str) and is_code_name(given)):
                 raise ConfigError(f"{name} is {given!r}: it must be module:Name, or the class or function itself")
         plain.read_object("env_kwargs", self.env_kwargs)
+        plain.require_device(self.device)
         if not are_drops(self.learning_rate_drops):
             raise ConfigError(
                 f"learning_rate_drops is {self.learning_rate_drops!r}: it must be pairs of a share of the budget, "
@@ -346,6 +347,5 @@ _CHOICES = {
     "eviction": ("fifo", "random"),
     "priority_scheme": ("floor", "original"),
     "exploration": ("epsilon", "epsilon-z"),
-    "device": ("auto", "cpu", "cuda"),
     "compile": ("auto", "on", "off"),
 }

@@ -55,7 +55,10 @@ def test_own_algorithm_is_trained_and_its_folder_names_what_it_needs(here, monke
 
 
 def test_own_network_is_trained(here, capsys):
-    assert main(["train", "CartPole-v1", "--network", "users_module:network", "--out", "run", *QUICK]) == 0
+    own = ["train", "CartPole-v1", "--network", "users_module:network", "--out", "run"]
+    assert main([*own, *QUICK]) == 1
+    assert "hidden: of the built-in networks" in capsys.readouterr().err
+    assert main([*own, *QUICK[:-2]]) == 0
     assert "DQN branch" in capsys.readouterr().out
 
 

@@ -55,7 +55,8 @@ def test_seeds_count_upwards_from_the_given_one():
 
 
 def test_what_differs_is_said_with_its_values(tmp_path):
-    from cdqn.agent import Agent, write_run_config
+    from cdqn.agent import Agent
+    from cdqn.training.run_config import write_run_config
 
     for algorithm, config in configs("--algorithms", "cdqn,dqn").items():
         write_run_config(tmp_path / algorithm, Agent.from_config("CartPole-v1", config))

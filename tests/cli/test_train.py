@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -188,3 +189,23 @@ def test_two_processes_cannot_train_one_run(finished_run, capsys):
     with locked(finished_run):
         assert main(["resume", str(finished_run), "--steps", "9000"]) == 1
     assert "another process" in one_line(capsys)
+
+
+def test_existing_run_is_told_with_the_lines_that_work_and_replaced_if_asked(finished_run, here, capsys, monkeypatch):
+    monkeypatch.setattr("cdqn.cli.train.conclude", lambda run, outcome: 0)  # no picture
+    shutil.copytree(finished_run, "run")
+    assert train("run", steps=400) == 1
+    line = one_line(capsys)
+    for words in ("`cdqn resume run`", "--out run-2", "--overwrite"):
+        assert words in line
+    assert train("run", "--overwrite", "--seed", "1", steps=400) == 0
+    assert {path.name for path in (here / "run" / "checkpoints").iterdir()} <= {"step-000000000", "step-000000400"}
+    assert json.loads((here / "run" / "config.json").read_text())["config"]["seed"] == 1
+    assert train("new", "--overwrite", steps=400) == 0
+
+
+def test_setting_that_cannot_act_leaves_the_run_that_was_to_be_overwritten(finished_run, here, capsys):
+    shutil.copytree(finished_run, "run")
+    assert train("run", "--overwrite", "--channels", "4", "4", "4") == 1
+    assert "channels is for images" in one_line(capsys)
+    assert (here / "run" / "config.json").exists()

@@ -8,7 +8,6 @@ from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 
-from cdqn.agent import read_run_config
 from cdqn.algorithms import ALGORITHMS
 from cdqn.envs.atari import usual_name
 from cdqn.errors import CheckpointError, MissingPackageError
@@ -17,6 +16,7 @@ from cdqn.presets import PRESETS
 from cdqn.report.terminal import cell
 from cdqn.storage.checkpoint import newest_step
 from cdqn.training.build import readable_bytes
+from cdqn.training.run_config import read_run_config
 
 
 def catalogue(runs: Path) -> Iterator[RenderableType]:

@@ -4,6 +4,7 @@ Errors that a user can fix are one line on stderr and exit code 1; a wrong comma
 an interrupted run is exit code 130.
 """
 
+import dataclasses
 import errno
 import sys
 import warnings
@@ -111,7 +112,7 @@ def _parse(arguments: list[str]) -> Any:
         return None
     name, *rest = arguments
     for flag in (argument.partition("=")[0].replace("_", "-") for argument in rest):
-        if flag in FLAGS_OF_OTHERS and name in COMMANDS:
+        if flag in FLAGS_OF_OTHERS and name in COMMANDS and not (flag == "--env" and _takes_env(COMMANDS[name])):
             say(errors, f"cdqn: there is no flag {flag}: here it is {FLAGS_OF_OTHERS[flag]}", "red")
             raise SystemExit(2)
     if name not in COMMANDS:
@@ -131,6 +132,11 @@ def _parse(arguments: list[str]) -> Any:
         command = _parse_with_preset(name, rest, named_preset, dict.fromkeys(PREPROCESSING))
     command.given = _given(rest, command.config)
     return command
+
+
+def _takes_env(command: type[Any]) -> bool:
+    """Whether it has a flag --env: those that take a run folder do."""
+    return any(field.name == "env" for field in dataclasses.fields(command))
 
 
 def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:

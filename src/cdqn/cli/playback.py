@@ -20,7 +20,9 @@ def play(
 ) -> list[float]:
     """Returns of the episodes, cut off after `max_steps`, after showing them in a window or writing them to `video`."""
     if agent.env_id is None:
-        raise ConfigError("the run was trained on an environment object: cdqn play needs an environment id")
+        raise ConfigError(
+            "the agent's environment is an object, which cannot be made to be seen: play another by its id"
+        )
     _check(episodes, epsilon, seed, video, max_steps)
     rng = np.random.default_rng(seed)
     policy = EpsilonGreedy(agent.spec.num_actions)

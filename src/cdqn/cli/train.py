@@ -7,13 +7,15 @@ where it runs: the others need not wait for it.
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from tyro.conf import Positional
 
 from cdqn.cli.common import (
     AllowImport,
     ConfigFlags,
+    Env,
+    EnvFlags,
     Where,
     WhereFlags,
     callbacks_for,
@@ -39,18 +41,27 @@ class Train:
     """Stop at this step of the budget, as if interrupted there; `cdqn resume` continues."""
     out: Path | None = None
     """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
+    overwrite: bool = False
+    """Delete the run that is in the folder, if there is one, and begin anew."""
     config: ConfigFlags = field(default_factory=Config)
 
     def run(self) -> int:
         from cdqn.agent import Agent
+        from cdqn.runs.folders import remove_run, require_new
         from cdqn.runs.runner import require_learning, train_run
+        from cdqn.training.build import require_acting
 
         require_learning(self.config)
         until = self.config.steps if self.until is None else self.until
         if not 1 <= until <= self.config.steps:
             raise ConfigError(f"--until {until} is outside the budget of {self.config.steps} steps: change --steps")
-        agent = Agent.from_config(self.env_id, self.config, self.preset)
         run = self.out or default_folder(f"{self.env_id}-{self.config.algorithm}-seed{self.config.seed}")
+        if not self.overwrite:
+            require_new(run, ", --overwrite replaces it")
+        agent = Agent.from_config(self.env_id, self.config, self.preset)
+        require_acting(getattr(self, "given", ()), agent.spec, agent.config)
+        if self.overwrite:
+            remove_run(run)
         announce(agent, self.preset)
         with ExitStack() as stack:
             outcome = train_run(agent, run, callbacks_for(run, agent, stack, until), until)
@@ -65,6 +76,11 @@ class Resume:
     """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
     steps: int | None = None
     """Train up to this step instead of the run's own budget."""
+    schedules: Literal["continue", "restart"] | None = None
+    """ε, β and the step size go on, and stay at their last values beyond the budget; or run anew, from here."""
+    learning_rate: float | None = None
+    """Another step size from here on: the one at the beginning of its schedule."""
+    env: EnvFlags = field(default_factory=Env)
     where: WhereFlags = field(default_factory=Where)
     allow_import: AllowImport = ()
     """A module of code that the run names, module:Name, which may be imported; can be given several times."""
@@ -84,6 +100,10 @@ class Resume:
                 self.steps,
                 callbacks=lambda agent, until: callbacks_for(self.run_folder, agent, stack, until),
                 allow_import=self.allow_import,
+                schedules=self.schedules,
+                learning_rate=self.learning_rate,
+                env=self.env.env,
+                making=self.env.making(),
             )
         return conclude(self.run_folder, outcome)
 

@@ -36,7 +36,8 @@ def another_like(env: EnvLike) -> EnvLike:
         return env
     if isinstance(env, VectorEnv):
         raise ConfigError(
-            "the agent was given a VectorEnv, of which cdqn cannot make another: pass one to evaluate(env=...)"
+            "the agent was given a VectorEnv, of which cdqn cannot make another: pass one to evaluate(env=...), or "
+            "learn(evaluation_env=...)"
         )
     if env.spec is not None:
         return gym.make(env.spec)
@@ -44,7 +45,8 @@ def another_like(env: EnvLike) -> EnvLike:
         return copy.deepcopy(env)
     except Exception as error:  # whatever a user's class raises when it cannot be copied
         raise ConfigError(
-            f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...)"
+            f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...), or "
+            "learn(evaluation_env=...)"
         ) from error
 
 

@@ -83,14 +83,15 @@ def make_vec(
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env):
-        makers = [lambda: adapted(env)]
-    else:
-        make = partial(_find(env), **(kwargs or {}))
-        if _is_native(env) and not wrappers:
-            native: VectorEnv[Any, Any, Any]
-            native = _made(env, partial(gym.make_vec, env, num_envs, **(kwargs or {})), render_mode)
-            return native
-        makers = [partial(_make, env, make, render_mode, wrappers)] * num_envs
+        vector_env = SyncVectorEnv([lambda: adapted(env)], autoreset_mode=AutoresetMode.DISABLED)
+        vector_env.closed = True  # else Gymnasium closes the user's environment as soon as this one is forgotten
+        return vector_env
+    make = partial(_find(env), **(kwargs or {}))
+    if _is_native(env) and not wrappers:
+        native: VectorEnv[Any, Any, Any]
+        native = _made(env, partial(gym.make_vec, env, num_envs, **(kwargs or {})), render_mode)
+        return native
+    makers = [partial(_make, env, make, render_mode, wrappers)] * num_envs
     return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
 
 
@@ -137,8 +138,14 @@ def kind_of(env: EnvLike, kwargs: Mapping[str, Any] | None = None, wrappers: Seq
     except UnsupportedEnvironmentError:
         return "vector"
     finally:
-        if isinstance(env, str):
-            vector_env.close()
+        let_go(vector_env, env)
+
+
+def let_go(vector_env: VectorEnv[Any, Any, Any], env: EnvLike | None) -> None:
+    """Close what was made for `env`, None if it is our own copy; what is the user's stays open."""
+    if env is None or isinstance(env, str):
+        vector_env.closed = False
+        vector_env.close()
 
 
 def default_preprocessing(env: EnvLike) -> dict[str, Any]:

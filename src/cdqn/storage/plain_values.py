@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -24,6 +25,14 @@ def require_number(setting: str, value: Any, allowed: Range) -> None:
     is_number = type(value) is float or (type(value) is int and abs(value) < LARGEST)
     if value is not None and not (is_number and check(value)):
         raise ConfigError(f"{setting} is {value!r}: it must be {wanted}")
+
+
+def require_device(value: Any) -> None:
+    """Refuse what is no name of a device; whether there is such a one is asked when networks are made."""
+    if not (isinstance(value, str) and re.fullmatch(r"auto|cpu|mps|cuda(:\d{1,4})?", value)):
+        raise ConfigError(
+            f"device is {value!r}: it must be auto, cpu, cuda, a GPU by its number such as cuda:1, or mps"
+        )
 
 
 def numbers(values: Any) -> tuple[Any, ...]:

@@ -4,6 +4,7 @@ The one place that chooses by the kind of observation.
 """
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -124,10 +125,30 @@ def _torch_dtype(spec: EnvSpec) -> torch.dtype:
 
 def choose_device(wanted: str, large_network: bool) -> torch.device:
     """The device that a configuration asks for, or an error that says what is missing."""
-    found = torch.cuda.is_available()
-    if wanted == "cuda" and not found:
-        raise ConfigError("device is 'cuda', but PyTorch finds no GPU: use --device cpu, or install PyTorch for CUDA")
-    return torch.device("cuda" if wanted == "cuda" or (wanted == "auto" and found and large_network) else "cpu")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if wanted == "auto":
+        return torch.device("cuda" if count and large_network else "cpu")
+    device = torch.device(wanted)
+    if device.type == "cuda" and not count:
+        raise ConfigError(f"device is {wanted!r}, but PyTorch finds no GPU: use cpu, or install PyTorch for CUDA")
+    if device.type == "cuda" and (device.index or 0) >= count:
+        names = ", ".join(f"cuda:{index}" for index in range(count))
+        raise ConfigError(f"device is {wanted!r}, but PyTorch finds {names}: use one of them, or cpu")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ConfigError("device is 'mps', but PyTorch finds no GPU of Apple's: use cpu, or install PyTorch for macOS")
+    return device
+
+
+def require_acting(given: Collection[str], spec: EnvSpec, config: Config) -> None:
+    """Refuse settings that the user has given and that cannot act; presets may hold them all the same."""
+    if config.network is not None and (idle := [name for name in OF_OUR_NETWORKS if name in given]):
+        raise ConfigError(f"{', '.join(idle)}: of the built-in networks, and network is {config.network}: drop one")
+    if "channels" in given and config.channels is not None and not spec.has_frames:
+        raise ConfigError(f"channels is for images, this environment has {spec.kind} observations: drop it, use hidden")
+
+
+OF_OUR_NETWORKS = ("hidden", "channels", "dueling", "initial_weights")
+"""Settings that a network of the user's does not hear of."""
 
 
 def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Replay:

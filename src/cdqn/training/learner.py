@@ -125,6 +125,19 @@ class Learner:
         """A batch under the present parameters."""
         return self._assess(batch, self._online, self._frozen)
 
+    def policy_state(self) -> dict[str, NDArray[Any]]:
+        """A copy of what the greedy policy is made of, by name: "theta", and the buffers of the online networks."""
+        tensors = {"theta": self.theta} | {f"buffer.{name}": buffer for name, buffer in self.networks.named_buffers()}
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
+
+    def load_policy_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Play with this policy; what else there is to learning stays as it is."""
+        tensors = {"theta": self.theta} | {f"buffer.{name}": buffer for name, buffer in self.networks.named_buffers()}
+        if {name: array.shape for name, array in state.items()} != {n: tuple(t.shape) for n, t in tensors.items()}:
+            raise CheckpointError("the saved policy is of another network: it was made with other settings")
+        for name, tensor in tensors.items():
+            tensor.copy_(torch.from_numpy(state[name]))
+
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""
         buffers = {
@@ -261,8 +274,10 @@ def _changes_by_mode(networks: nn.Module) -> bool:
 
 
 def _to_tensors(batch: Batch, device: torch.device) -> TensorBatch:
-    """A batch on the device; to a GPU from pinned memory, so that the copy does not wait."""
+    """A batch on the device; to a GPU of CUDA's from pinned memory, so that the copy does not wait."""
     tensors = [torch.from_numpy(array) for array in batch[:6]]
-    if device.type != "cpu":
+    if device.type == "cuda":
         tensors = [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
+    elif device.type != "cpu":
+        tensors = [tensor.to(device) for tensor in tensors]
     return TensorBatch(*tensors)

@@ -43,6 +43,9 @@ class Trainer:
         self.config = config = config.resolved()
         self.spec = spec
         self.budget_steps: int | None = None
+        """The step at which the schedules of ε, β and the step size end."""
+        self.schedule_start = 0
+        """The step at which they began."""
         self._rng = generator(config.seed, EXPLORATION)
         self.normalizer = make_normalizer(env, spec, config)
         self.learner = make_learner(spec, config)
@@ -70,6 +73,10 @@ class Trainer:
         """Fix the budget of the schedules, and with it how updates are run; `run` does so if nobody has."""
         self.budget_steps = budget_steps
         self.learner.choose_backend(self._updates_due(budget_steps))
+
+    def restart_schedules(self, until_step: int) -> None:
+        """Run ε, β and the step size anew, from here to `until_step`; how updates are run was settled once for all."""
+        self.schedule_start, self.budget_steps = self.steps, until_step
 
     def stop(self) -> None:
         """Ask `run` to end after the step at hand."""
@@ -112,15 +119,27 @@ class Trainer:
         """Q of each action, in units of the rewards."""
         return self.calibrator.raw_q(self.actor.q_values(observation))
 
+    def policy_state(self) -> dict[str, NDArray[Any]]:
+        """What the greedy policy is made of, by name: weights, and what observations are normalised with."""
+        normalizer = {} if self.normalizer is None else self.normalizer.state_dict()
+        return self.learner.policy_state() | {f"normalizer.{name}": np.array(v) for name, v in normalizer.items()}
+
+    def load_policy_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Play with the policy of another step."""
+        own = {name: array for name, array in state.items() if name.startswith("normalizer.")}
+        self.learner.load_policy_state({name: array for name, array in state.items() if name not in own})
+        if self.normalizer is not None:
+            self.normalizer.load_state_dict({name.removeprefix("normalizer."): array for name, array in own.items()})
+
     def epsilon(self) -> float:
         """ε of the ε-greedy policy at the present step; 1 for a table that no reward has told anything yet."""
-        config, budget = self.config, self._budget()
+        config, (step, budget) = self.config, self._place()
         if not config.hidden and not self.tally.reward_abs_max:
             return 1.0
         middle_step = round(config.epsilon_middle_fraction * budget)
         return epsilon_greedy(
-            self.steps,
-            warmup_steps=config.warmup_steps,
+            step,
+            warmup_steps=config.warmup_steps - self.schedule_start,
             middle_step=middle_step,
             final_step=max(round(config.epsilon_final_fraction * budget), middle_step + 1),
             middle=config.epsilon_middle,
@@ -130,17 +149,19 @@ class Trainer:
     def beta(self) -> float:
         """β of the importance weights at the present step."""
         start = self.config.beta_start
-        return importance_exponent(self.steps, self._budget(), 1.0 if start is None else start)
+        return importance_exponent(*self._place(), 1.0 if start is None else start)
 
     def learning_rate(self) -> float:
         """Step size of Adam at the present step."""
-        start = self.config.learning_rate * dropped(self.steps, self._budget(), self.config.learning_rate_drops)
-        return linear(self.steps, start, self.config.learning_rate_decay * start, 0, self._budget())
+        step, budget = self._place()
+        start = self.config.learning_rate * dropped(step, budget, self.config.learning_rate_drops)
+        return linear(step, start, self.config.learning_rate_decay * start, 0, budget)
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes during training."""
         return {
             "budget_steps": self.budget_steps,
+            "schedule_start": self.schedule_start,
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
             "multi_step": self._multi_step.state_dict(),
@@ -158,6 +179,7 @@ class Trainer:
         """Take over a saved state; returns why open episodes were given up, if they were."""
         self.collector.require_as_many(state["collector"])
         self.budget_steps = state["budget_steps"]
+        self.schedule_start = int(state.get("schedule_start", 0))  # absent from older runs
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
         self._multi_step.load_state_dict(state.get("multi_step", {}))  # absent from older runs
@@ -180,6 +202,10 @@ class Trainer:
 
     def _budget(self) -> int:
         return self.budget_steps or self.config.steps
+
+    def _place(self) -> tuple[int, int]:
+        """How far the schedules are, and how long."""
+        return self.steps - self.schedule_start, self._budget() - self.schedule_start
 
     def _updates_due(self, step: int) -> int:
         """How many updates there should have been at a step."""

@@ -22,7 +22,6 @@ from cdqn.runs.stopping import SIGNALS, Stop
 from cdqn.runs.workers.tasks import Kind, Perform, carry_out
 from cdqn.storage.plain_values import COUNT, require_number
 
-
 PRELOADED = ["torch", "cdqn.runs.run_pool"]
 """What the server of workers imports."""
 
@@ -73,7 +72,7 @@ class _Worker:
 
 
 def _context() -> Any:
-    """How processes are started. Elsewhere than on Linux a process that has imported PyTorch cannot safely be forked."""
+    """How processes are started: only on Linux can a process that has imported PyTorch be forked without danger."""
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
