@@ -12,9 +12,10 @@ between two steps, in a state that can be saved, whenever it yields.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
