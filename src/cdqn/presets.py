@@ -6,12 +6,13 @@ algorithms that the paper ran with them. A setting that they leave out has its d
 
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cdqn.algorithms import ALGORITHMS, find_algorithm
-from cdqn.config import Config
+from cdqn.config import Config, at_odds
 from cdqn.envs import Kind
 from cdqn.errors import ConfigError
 
@@ -129,6 +130,16 @@ _OSCILLATOR = {
 }
 
 
+def _incomplete(figure: str, changes: dict[str, Any], algorithms: tuple[str, ...] = ("cdqn", "dqn")) -> Preset:
+    return Preset(
+        kind="atari",
+        source=f"Sec. 5.2, {figure}",
+        games=("SpaceInvaders",),
+        algorithms=algorithms,
+        settings=_INCOMPLETE | changes,
+    )
+
+
 def _target_period(updates: int) -> Preset:
     return Preset(
         kind="atari",
@@ -235,34 +246,11 @@ PRESETS: dict[str, Preset] = {
         settings=_STANDARD,
         per_algorithm=_ADAM_EPSILON,
     ),
-    "paper-5.2-half-discard": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 5",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),
-        settings=_INCOMPLETE | {"discard_fraction": 0.5},  # Sec. 5.2
-    ),
-    "paper-5.2-random-replacement": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),  # the figure of the authors' code has DQN alone
-        settings=_INCOMPLETE | _RANDOM_REPLACEMENT,
-    ),
-    "paper-5.2-small-fifo": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("dqn",),
-        settings=_INCOMPLETE | _SMALL_MEMORY,
-    ),
-    "paper-5.2-small-random-replacement": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),
-        settings=_INCOMPLETE | _SMALL_MEMORY | _RANDOM_REPLACEMENT,
-    ),
+    "paper-5.2-half-discard": _incomplete("Fig. 5", {"discard_fraction": 0.5}),  # Sec. 5.2
+    # the figure of the authors' code has DQN alone
+    "paper-5.2-random-replacement": _incomplete("Fig. 6", _RANDOM_REPLACEMENT),
+    "paper-5.2-small-fifo": _incomplete("Fig. 6", _SMALL_MEMORY, ("dqn",)),
+    "paper-5.2-small-random-replacement": _incomplete("Fig. 6", _SMALL_MEMORY | _RANDOM_REPLACEMENT),
     "paper-5.3": Preset(
         kind="atari",
         source="Sec. 5.3, Fig. 7, Table 1",
@@ -324,7 +312,10 @@ def default_preset(kind: Kind) -> str:
 
 
 def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: Any) -> Config:
-    """The configuration for an algorithm: defaults, then the preset, then `settings`."""
+    """The configuration for an algorithm: defaults, then the preset, then `settings`.
+
+    What the preset says gives way to what is at odds with it in `settings`, with a warning.
+    """
     known = [field.name for field in dataclasses.fields(Config)]
     for name in settings:
         if name not in known:
@@ -332,7 +323,16 @@ def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: 
             raise ConfigError(f"there is no setting {name!r}" + (f": did you mean {near[0]}?" if near else ""))
     chosen = {} if preset is None else get_preset(preset).settings_of(algorithm)
     values: dict[str, Any] = {"algorithm": algorithm, **chosen, **settings}
-    return Config(**values)
+    losers: dict[str, str] = {}  # of the preset, each with what is at odds with it
+    for one, other, _ in at_odds(values):
+        if (one in settings) != (other in settings):  # two of the user's, or two of the preset's, are an error
+            losers |= {other: one} if one in settings else {one: other}
+    config = Config(**{name: value for name, value in values.items() if name not in losers})
+    if losers:
+        dropped = ", ".join(f"{name} {values[name]}" for name in losers)
+        winners = " and ".join(dict.fromkeys(losers.values()))
+        warnings.warn(f"dropped from preset {preset}: {dropped} (at odds with {winners}, which you set)", stacklevel=2)
+    return config
 
 
 def get_preset(name: str) -> Preset:

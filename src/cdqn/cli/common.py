@@ -18,6 +18,15 @@ from cdqn.report.terminal import say
 console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Config):
+    """Settings as they were typed: what they make together is known when the preset is."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
 ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
 
 
@@ -85,7 +94,8 @@ def callbacks_for(run: Path, agent: Any, stack: ExitStack, until: int) -> list[A
 
     tune_process(agent.spec)
     label = agent.config.algorithm_class.label
-    display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
+    display = TrainingDisplay(f"{label} {agent.env_id or ''}".strip(), agent.steps, until, console)
+    agent.trainer.learner.while_compiling = display.compiling
     callbacks: list[Any] = [stack.enter_context(display)]
     if board := tensorboard_if_installed(run / "tensorboard"):
         stack.callback(board.close)

@@ -14,6 +14,7 @@ from tyro.conf import Positional
 from cdqn.cli.common import (
     AllowImport,
     ConfigFlags,
+    Settings,
     Where,
     WhereFlags,
     callbacks_for,
@@ -22,8 +23,8 @@ from cdqn.cli.common import (
     default_folder,
 )
 from cdqn.cli.several import finish_comparison, finish_suite
-from cdqn.config import Config
 from cdqn.errors import ConfigError
+from cdqn.report.terminal import say
 
 
 @dataclass
@@ -33,12 +34,12 @@ class Train:
     env_id: Positional[str]
     """A Gymnasium id such as CartPole-v1, an Atari game such as Pong, or module:id for one of your own."""
     preset: str | None = None
-    """A named set of settings (`cdqn list`); flags go before it. Default: that of the environment's kind."""
+    """A named set of settings (`cdqn list presets`); flags override it. Default: that of the environment's kind."""
     until: int | None = None
     """Stop at this step of the budget, as if interrupted there; `cdqn resume` continues."""
     out: Path | None = None
     """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
-    config: ConfigFlags = field(default_factory=Config)
+    config: ConfigFlags = field(default_factory=Settings)
 
     def run(self) -> int:
         from cdqn.agent import Agent
@@ -58,7 +59,7 @@ class Train:
 
 @dataclass
 class Resume:
-    """Resume a run, a comparison or a suite exactly where its last checkpoint left it."""
+    """Resume a run, a comparison or a suite exactly where it stopped."""
 
     run_folder: Positional[Path]
     """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
@@ -89,13 +90,14 @@ class Resume:
 
 def announce_memory(agent: Any, preset: str | None) -> None:
     """What a user should know before a run of frames: the preset, the emulator's randomness, the memory."""
-    from cdqn.training.build import memory_estimate, readable_bytes
+    from cdqn.training.build import memory_estimate, readable_bytes, rows_at_end
 
     if agent.spec.has_frames:
-        config = agent.config
-        size = readable_bytes(memory_estimate(agent.spec, config))
-        sticky = f", sticky actions {config.sticky_actions:g}" if agent.spec.kind == "atari" else ""
-        console.print(
-            f"preset {preset}{sticky}; the replay memory of {config.memory_size:,} transitions will take about {size}",
-            highlight=False,
-        )
+        config, spec = agent.config, agent.spec
+        sticky = f", sticky actions {config.sticky_actions:g}" if spec.kind == "atari" else ""
+        full = readable_bytes(memory_estimate(spec, config, config.memory_size))
+        size = f"about {full} once it is full, with {config.memory_size:,} transitions"
+        if rows_at_end(config) < config.memory_size:
+            at_end = readable_bytes(memory_estimate(spec, config))
+            size = f"about {at_end} at the end of the run; a full one, {config.memory_size:,} transitions, takes {full}"
+        say(console, f"preset {preset}{sticky}; replay memory: {size}")
