@@ -36,7 +36,7 @@ class Config:
     gamma: float | None = None
     """Discount factor (γ): what a reward one step later is worth. Default: 0.99, or found by horizon_multiplier."""
     horizon_multiplier: float | None = None
-    """Find the discount factor, and a scale for Q, from the rewards of the warm-up; 15 in the paper (c̃_γ)."""
+    """Find the discount factor, and a scale for Q, from the rewards of the warm-up; 15 in the paper."""
     n_step: int = 1
     """Rewards summed before Q of a later state takes over (n-step returns). 1 in the paper, 3 in Rainbow."""
     env_kwargs: str | None = None
@@ -111,7 +111,7 @@ class Config:
     priority_epsilon: float | None = None
     """Small constant added to every error, so that none has priority 0 (ε_p). Default: 1e-10."""
     floor_divisor: float | None = None
-    """No priority falls below the mean divided by this, no weight exceeds twice it (c̃_p). Default: 10."""
+    """No priority falls below the mean divided by this, no weight exceeds twice this. Default: 10."""
     initial_priority: float | None = None
     """Priority of transitions collected before the first update; α is not applied to it. Default: 100."""
     raise_predecessor: bool | None = None

@@ -323,14 +323,13 @@ def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: 
             raise ConfigError(f"there is no setting {name!r}" + (f": did you mean {near[0]}?" if near else ""))
     chosen = {} if preset is None else get_preset(preset).settings_of(algorithm)
     values: dict[str, Any] = {"algorithm": algorithm, **chosen, **settings}
-    losers: dict[str, str] = {}  # of the preset, each with what is at odds with it
-    for one, other, _ in at_odds(values):
-        if (one in settings) != (other in settings):  # two of the user's, or two of the preset's, are an error
-            losers |= {other: one} if one in settings else {one: other}
+    # Two of the user's that are at odds, or two of the preset's, are an error.
+    mixed = [pair[:2] for pair in at_odds(values) if (pair[0] in settings) != (pair[1] in settings)]
+    losers = dict.fromkeys(name for pair in mixed for name in pair if name not in settings)
     config = Config(**{name: value for name, value in values.items() if name not in losers})
     if losers:
+        winners = " and ".join(dict.fromkeys(name for pair in mixed for name in pair if name in settings))
         dropped = ", ".join(f"{name} {values[name]}" for name in losers)
-        winners = " and ".join(dict.fromkeys(losers.values()))
         warnings.warn(f"dropped from preset {preset}: {dropped} (at odds with {winners}, which you set)", stacklevel=2)
     return config
 

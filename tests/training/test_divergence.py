@@ -179,8 +179,8 @@ def test_overestimation_is_silent_while_nothing_was_earned():
 def test_overestimation_is_warned_of_at_the_third_row_and_again_only_after_it_came_back(q, which):
     messages = overestimation_of([q, q, q, q, q, 0.0, q, q, 0.0, q, q, q, q])
     assert [message is not None for message in messages] == [False] * 2 + [True] + [False] * 8 + [True, False]
-    assert messages[2].startswith(f"Q is {which}: its mean is {q:.4g}")
-    assert "last 20 episodes lie between -10 and 60" in messages[2]
+    assert messages[2].startswith(f"Q is {which}: the network expects a return of {q:.4g} on average, ")
+    assert "last 20 episodes earned between -10 and 60" in messages[2]
 
 
 def test_overestimation_leaves_nan_to_the_watch_of_the_bound():

@@ -218,7 +218,7 @@ def _help() -> str:
     lines = ["[bold]cdqn[/] — Q-learning that does not blow up: C-DQN, with DQN beside it", "", "Begin with"]
     lines += [f"  [bold]{command}[/]\n      {what}" for command, what in FIRST.items()]
     lines += ["", "All commands"]
-    lines += [f"  [bold]{name:<10}[/]{_first_clause(kind)}" for name, kind in COMMANDS.items()]
+    lines += [f"  [bold]{name:<11}[/]{_first_clause(kind)}" for name, kind in COMMANDS.items()]
     lines += ["", "cdqn COMMAND --help explains its flags; cdqn list shows what there is to train."]
     return "\n".join(lines)
 

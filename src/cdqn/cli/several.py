@@ -92,7 +92,7 @@ class Compare:
 
 @dataclass
 class Suite:
-    """Train each algorithm with its own defaults on eleven well-known tasks; a table and a picture."""
+    """Train each algorithm with its own defaults on eleven tasks; leaves a table and a picture."""
 
     scale: Literal["smoke", "laptop"] = "laptop"
     """smoke: does it run (about a minute a seed); laptop: about 50 000 steps a task (hours on two cores)."""

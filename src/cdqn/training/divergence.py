@@ -144,8 +144,8 @@ class OverestimationWatch:
             return None
         which = "overestimated" if q > high else "underestimated"
         return (
-            f"Q is {which}: the network expects a return of {q:.4g} on average, but from no moment of the last "
-            f"{episodes} episodes on was less than {low:.4g} or more than {high:.4g} earned (discounted)"
+            f"Q is {which}: the network expects a return of {q:.4g} on average, but the last {episodes} episodes "
+            f"earned between {low:.4g} and {high:.4g} (discounted, from any of their states on)"
         )
 
 
