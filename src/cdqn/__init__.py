@@ -5,14 +5,18 @@ agent.learn(50_000)
 print(agent.evaluate(episodes=20))
 """
 
-from cdqn import callbacks
-from cdqn.agent import CDQN, DQN, Agent, ResidualGradient
-from cdqn.config import Config
+from typing import TYPE_CHECKING, Any
+
 from cdqn.errors import CdqnError
-from cdqn.runs.loading import load
-from cdqn.runs.runner import resume_run, train_run
 from cdqn.storage.files import VERSION
-from cdqn.training.events import EvaluationResult
+
+if TYPE_CHECKING:
+    from cdqn import callbacks
+    from cdqn.agent import CDQN, DQN, Agent, ResidualGradient
+    from cdqn.config import Config
+    from cdqn.runs.loading import load
+    from cdqn.runs.runner import resume_run, train_run
+    from cdqn.training.events import EvaluationResult
 
 __version__ = VERSION
 __all__ = [
@@ -29,3 +33,15 @@ __all__ = [
     "resume_run",
     "train_run",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports the rest when it is first asked for: `cdqn list` and `--help` need not wait for PyTorch."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import cdqn.agent
+    import cdqn.callbacks
+    import cdqn.runs.runner
+
+    homes = (cdqn, cdqn.agent, cdqn.config, cdqn.runs.loading, cdqn.runs.runner, cdqn.training.events)
+    return next(vars(home)[name] for home in homes if name in vars(home))

@@ -14,16 +14,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from torch import Tensor, nn
+if TYPE_CHECKING:  # what computes is imported where it computes: names and settings need no PyTorch
+    from torch import Tensor, nn
 
-from cdqn import losses
-from cdqn.value_transform import unsquash
-
-if TYPE_CHECKING:
+    from cdqn import losses
     from cdqn.config import Config
     from cdqn.envs import EnvSpec
 
-Forward = Callable[[Tensor], Tensor]
+Forward = Callable[["Tensor"], "Tensor"]
 Networks = Mapping[str, Forward]
 """The networks of an algorithm by name, each a function of a batch of observations."""
 TARGET_SETTINGS = ("double_q", "target_period_updates", "target_copy")
@@ -33,30 +31,30 @@ TARGET_SETTINGS = ("double_q", "target_period_updates", "target_copy")
 class TensorBatch(NamedTuple):
     """A batch as the loss sees it."""
 
-    observation: Tensor
-    action: Tensor
-    reward: Tensor
-    next_observation: Tensor
-    terminated: Tensor
-    weight: Tensor
+    observation: "Tensor"
+    action: "Tensor"
+    reward: "Tensor"
+    next_observation: "Tensor"
+    terminated: "Tensor"
+    weight: "Tensor"
     """Importance weights of prioritized replay; ones elsewhere."""
 
 
 class Assessment(NamedTuple):
     """A batch under the present θ and θ̃."""
 
-    loss: Tensor
+    loss: "Tensor"
     """The loss of each sample, importance weights included; its mean is minimised."""
-    td_error_abs: Tensor
+    td_error_abs: "Tensor"
     """|δ| of each sample in units of Q, detached: the source of priorities."""
-    statistics: dict[str, Tensor]
+    statistics: dict[str, "Tensor"]
     """Means over the batch, by name, for the log; "loss" and "q_mean" among them."""
 
 
 class Network(NamedTuple):
     """A network that an algorithm learns."""
 
-    module: nn.Module
+    module: "nn.Module"
     has_target: bool = True
     """Whether a copy of older parameters is kept, which `assess` gets in `target`."""
     learning_rate_factor: float = 1.0
@@ -66,7 +64,7 @@ class Network(NamedTuple):
 class BuildNetwork(Protocol):
     """Makes a network for the environment's observations as the settings say: kind, widths, first weights."""
 
-    def __call__(self, outputs: int, dueling: bool | None = None) -> nn.Module:
+    def __call__(self, outputs: int, dueling: bool | None = None) -> "nn.Module":
         """With this many outputs; `dueling` is by default as the setting says."""
 
 
@@ -104,8 +102,10 @@ class Algorithm(ABC):
         """What is learned, by name. Here one network of Q values, "q", with a target network if there is one."""
         return {"q": Network(build(spec.num_actions), self.has_target)}
 
-    def q_values(self, online: Networks, observation: Tensor) -> Tensor:
+    def q_values(self, online: Networks, observation: "Tensor") -> "Tensor":
         """Q of each action, in units of Q: what is acted upon. Here the outputs of "q"."""
+        from cdqn.value_transform import unsquash
+
         q_BA = online["q"](observation)
         return unsquash(q_BA) if self.config.value_transform else q_BA
 
@@ -119,15 +119,20 @@ class Algorithm(ABC):
     def assessment(
         self,
         batch: TensorBatch,
-        q_BA: Tensor,
-        terms: losses.LossTerms,
-        targets: tuple[Tensor, ...],
-        **statistics: Tensor,
+        q_BA: "Tensor",
+        terms: "losses.LossTerms",
+        targets: tuple["Tensor", ...],
+        **statistics: "Tensor",
     ) -> Assessment:
         """An assessment from one of `cdqn.losses`, with what every algorithm reports.
 
         Under the value transform |δ| and Q are brought back to units of Q.
         """
+        from torch import Tensor
+
+        from cdqn import losses
+        from cdqn.value_transform import unsquash
+
         td_error_abs_B, value_B = terms.td_error_abs, q_BA.detach().amax(1)
         if self.config.value_transform:
             q_B = losses.action_value(q_BA, batch.action)

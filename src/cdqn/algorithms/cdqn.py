@@ -2,9 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-import torch
-
-from cdqn import losses
 from cdqn.algorithms.base import Algorithm, Assessment, Networks, TensorBatch
 from cdqn.errors import ConfigError
 
@@ -30,6 +27,10 @@ class CDQN(Algorithm):
             )
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
+        import torch
+
+        from cdqn import losses
+
         config = self.config
         facts = (batch.reward, batch.terminated, discount)
         # One pass for s and s′: the gradient of the residual flows through both.

@@ -1,6 +1,5 @@
 """DQN: the target of a frozen network (Eq. 10)."""
 
-from cdqn import losses
 from cdqn.algorithms.base import Algorithm, Assessment, Networks, TensorBatch
 
 
@@ -12,6 +11,8 @@ class DQN(Algorithm):
     colour = "#D55E00"  # Okabe and Ito's vermilion
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
+        from cdqn import losses
+
         config = self.config
         q_BA = online["q"](batch.observation)
         chooser_BA = online["q"](batch.next_observation).detach() if config.double_q else None

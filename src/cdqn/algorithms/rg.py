@@ -1,8 +1,5 @@
 """RG, the residual gradient: the Bellman residual alone (Eq. 5)."""
 
-import torch
-
-from cdqn import losses
 from cdqn.algorithms.base import Algorithm, Assessment, Networks, TensorBatch
 
 
@@ -17,6 +14,10 @@ class RG(Algorithm):
     slow_mode = True
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
+        import torch
+
+        from cdqn import losses
+
         config = self.config
         # One pass for s and s′: the gradient flows through both.
         q_BA, next_q_BA = online["q"](torch.cat([batch.observation, batch.next_observation])).chunk(2)

@@ -168,27 +168,35 @@ def _algorithms() -> Iterator[RenderableType]:
 
 def _runs(runs: Path, most: int | None = None) -> Iterator[RenderableType]:
     """The runs of a folder, the newest `most` of them."""
-    from cdqn.agent import read_run_config
-    from cdqn.storage.checkpoint import newest_step
-
     found = sorted(runs.glob("*/config.json")) + sorted(runs.glob("*/*/config.json"))
     if not found:
         yield cell(f"no runs in {runs}/")
         return
-    shown = found if most is None else sorted(found, key=lambda path: -path.stat().st_mtime)[:most]
+    newest = sorted(found, key=lambda path: -path.lstat().st_mtime)[:most]
     table = _table("run", "environment", "algorithm", "seed", "steps")
-    for run in shown:
-        try:
-            env_id, config = read_run_config(run.parent)
-        except CheckpointError as error:
-            table.add_row(cell(run.parent), cell(error, "red"), "", "", "")
-            continue
-        steps = f"{newest_step(run.parent):,} of {config.steps:,}"
-        label = config.algorithm_class.label
-        table.add_row(cell(run.parent), cell(env_id or "(object)"), label, str(config.seed), steps)
+    for path in (path for path in found if path in newest):
+        table.add_row(cell(path.parent), *map(cell, _facts(path)))
     yield table
-    if len(shown) < len(found):
-        yield f"[dim]the newest {len(shown)} of {len(found)} runs (cdqn list runs: all)[/]"
+    if len(newest) < len(found):
+        yield f"[dim]the newest {len(newest)} of {len(found)} runs (cdqn list runs: all)[/]"
+
+
+def _facts(path: Path) -> list[str]:
+    """Environment, algorithm, seed and steps of a run, as they stand in its config.json; or what is wrong with it."""
+    from cdqn.algorithms import ALGORITHMS
+    from cdqn.storage.checkpoint import newest_step
+    from cdqn.storage.files import read_json, require_no_links
+
+    try:
+        require_no_links(path.parent)
+        config = read_json(path, "a run folder")["config"]
+        name, env_id, steps = config["algorithm"], config["env_id"], int(config["steps"])
+        label = ALGORITHMS[name].label if name in ALGORITHMS else str(name)
+        return [env_id or "(object)", label, str(config["seed"]), f"{newest_step(path.parent):,} of {steps:,}"]
+    except CheckpointError as error:
+        return [str(error)]
+    except (LookupError, TypeError, ValueError):
+        return [f"{path} is not the configuration of a cdqn run"]
 
 
 def _cost_text(name: str, scale: str) -> str:

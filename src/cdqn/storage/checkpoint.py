@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file, save_file
@@ -257,6 +256,8 @@ def _split(value: Any, path: str, arrays: dict[str, np.ndarray[Any, Any]], share
         return {key: _split(item, f"{path}.{key}" if path else key, arrays, shared) for key, item in value.items()}
     if isinstance(value, SharedArray):
         return f"array:shared:{shared.keep(value)}"
+    import torch  # here: the step of a checkpoint is asked for by commands that need none of it
+
     if isinstance(value, torch.Tensor):
         value = value.detach().cpu().numpy()
     if isinstance(value, np.ndarray):
