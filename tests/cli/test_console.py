@@ -175,14 +175,21 @@ def evaluated(step):
     return Evaluated(step, EvaluationResult(np.array([1.0, 3.0]), np.array([5, 5]), 0.0)).row()
 
 
+def test_evaluation_of_a_single_episode_has_no_error():
+    console = pipe()
+    with TrainingDisplay("C-DQN", 0, 100, console) as display:
+        display(Evaluated(50, EvaluationResult(np.array([3.0]), np.array([5]), 0.0)), None)
+    assert console.file.getvalue() == "step 50: greedy return 3 over 1 episode\n"
+
+
 def test_several_runs_are_counted_when_their_last_evaluation_is_done():
     console = pipe()
     with RunsDisplay({"a": 100, "b": 100}, console) as display:
         for name, step in (("a", 50), ("b", 100), ("a", 100)):
             display(name, evaluated(step))
     assert console.file.getvalue().splitlines() == [
-        "b: greedy return 2 ± 1 (1 of 2 runs done)",
-        "a: greedy return 2 ± 1 (2 of 2 runs done)",
+        "b: greedy return 2 ± 1 over 2 episodes (1 of 2 runs done)",
+        "a: greedy return 2 ± 1 over 2 episodes (2 of 2 runs done)",
     ]
 
 
@@ -196,8 +203,8 @@ def test_several_runs_without_a_terminal_have_a_line_for_every_twentieth_of_all_
         display("a", evaluated(100))
     assert console.file.getvalue().splitlines() == [
         "compiling the update (about ten seconds, once for each run)",
-        "step 110 of 300 (36 %) · 0:00:10 elapsed, 0:03:10 left · 1 of 3 runs done",
-        "step 160 of 300 (53 %) · 0:00:20 elapsed, 0:00:46 left · 1 of 3 runs done",
-        "step 210 of 300 (70 %) · 0:00:30 elapsed, 0:00:24 left · 1 of 3 runs done",
-        "a: greedy return 2 ± 1 (2 of 3 runs done)",
+        "step 110 of 300 (36 %) · 0:00:10 elapsed, 0:03:10 left · 1 of 3 runs done · a: return 10 · loss 0.5",
+        "step 160 of 300 (53 %) · 0:00:20 elapsed, 0:00:46 left · 1 of 3 runs done · a: return 10 · loss 0.5",
+        "step 210 of 300 (70 %) · 0:00:30 elapsed, 0:00:24 left · 1 of 3 runs done · b: return 10 · loss 0.5",
+        "a: greedy return 2 ± 1 over 2 episodes (2 of 3 runs done)",
     ]

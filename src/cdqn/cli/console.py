@@ -158,9 +158,7 @@ class TrainingDisplay(_Display):
             self._warnings += 1
             self._warn(f"step {row['step']:,}: {row['message']}")
         elif row["kind"] == "evaluation":
-            error = f" ± {row['stderr']:.3g}" if row["episodes"] > 1 else ""
-            text = f"step {row['step']:,}: greedy return {row['mean']:.5g}{error} (episodes: {row['episodes']})"
-            say(self._console, text)
+            say(self._console, f"step {row['step']:,}: {_evaluation(row)}")
         elif row["kind"] == "calibration":
             say(self._console, f"step {row['step']:,}: {row['note']}")
 
@@ -239,7 +237,7 @@ class RunsDisplay(_Display):
         if row["kind"] == "progress":
             warnings = self._warnings[name]
             self._bar.update(task, completed=step, numbers=lambda room: describe_progress(row, room, warnings))
-            self._count(name, step)
+            self._count(name, step, row)
         elif row["kind"] == "compiling":
             self._bar.update(task, numbers=lambda room: COMPILING if room >= len(COMPILING) else "compiling")
             if not self._live and not self._compiling_told:
@@ -251,14 +249,14 @@ class RunsDisplay(_Display):
         elif step == self._totals[name]:
             self._done += 1
             self._bar.update(task, visible=False)
-            text = f"{name}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
-            say(self._console, f"{text} ({self._done} of {len(self._totals)} runs done)")
+            say(self._console, f"{name}: {_evaluation(row)} ({self._done} of {len(self._totals)} runs done)")
 
-    def _count(self, name: str, step: int) -> None:
+    def _count(self, name: str, step: int, row: Row) -> None:
         self._done_steps[name] = max(step, self._done_steps[name])
         together = sum(self._done_steps.values())
         if self._steps.due(together) and not self._live:
-            say(self._console, f"{self._steps.describe(together)} · {self._done} of {len(self._totals)} runs done")
+            done = f"{self._done} of {len(self._totals)} runs done"
+            say(self._console, f"{self._steps.describe(together)} · {done} · {name}: {describe_progress(row, 40)}")
 
 
 class _Steps:
@@ -285,6 +283,12 @@ class _Steps:
 
 def _named(task: Task, width: int) -> str:
     return shortened(task.description, max(SHORTEST_NAME, width))
+
+
+def _evaluation(row: Row) -> str:
+    """The return of the policy without random actions."""
+    error = f" ± {row['stderr']:.3g}" if row["episodes"] > 1 else ""
+    return f"greedy return {row['mean']:.5g}{error} over {row['episodes']} episode{'s' if row['episodes'] > 1 else ''}"
 
 
 def _number(value: float | None) -> str:
