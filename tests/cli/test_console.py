@@ -120,6 +120,7 @@ def test_several_runs_keep_them_too_on_one_line_each(width, prefix, total):
         assert line.split()[0].endswith(name[-5:])
         for words in (f"{total // 2:,} of {total:,}", " 50 % ", ":--", "return -232"):
             assert words in line
+        assert line.count("━") == 5, "half of a bar of ten"
         assert ("loss 0.5" in line) == (width > 80 or (total == 3_000 and not prefix))
 
 
