@@ -6,12 +6,13 @@ algorithms that the paper ran with them. A setting that they leave out has its d
 
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cdqn.algorithms import ALGORITHMS, find_algorithm
-from cdqn.config import Config
+from cdqn.config import Config, at_odds
 from cdqn.envs import Kind
 from cdqn.errors import ConfigError
 
@@ -129,13 +130,13 @@ _OSCILLATOR = {
 }
 
 
-def _incomplete(figure: str, settings: Mapping[str, Any], algorithms: tuple[str, ...] = ("cdqn", "dqn")) -> Preset:
+def _incomplete(figure: str, changes: dict[str, Any], algorithms: tuple[str, ...] = ("cdqn", "dqn")) -> Preset:
     return Preset(
         kind="atari",
         source=f"Sec. 5.2, {figure}",
         games=("SpaceInvaders",),
         algorithms=algorithms,
-        settings={**_INCOMPLETE, **settings},
+        settings=_INCOMPLETE | changes,
     )
 
 
@@ -324,7 +325,10 @@ def default_preset(kind: Kind) -> str:
 
 
 def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: Any) -> Config:
-    """The configuration for an algorithm: defaults, then the preset, then `settings`."""
+    """The configuration for an algorithm: defaults, then the preset, then `settings`.
+
+    What the preset says gives way to what is at odds with it in `settings`, with a warning.
+    """
     known = [field.name for field in dataclasses.fields(Config)]
     for name in settings:
         if name not in known:
@@ -332,7 +336,15 @@ def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: 
             raise ConfigError(f"there is no setting {name!r}" + (f": did you mean {near[0]}?" if near else ""))
     chosen = {} if preset is None else get_preset(preset).settings_of(algorithm)
     values: dict[str, Any] = {"algorithm": algorithm, **chosen, **settings}
-    return Config(**values)
+    # Two of the user's that are at odds, or two of the preset's, are an error.
+    mixed = [pair[:2] for pair in at_odds(values) if (pair[0] in settings) != (pair[1] in settings)]
+    losers = dict.fromkeys(name for pair in mixed for name in pair if name not in settings)
+    config = Config(**{name: value for name, value in values.items() if name not in losers})
+    if losers:
+        winners = " and ".join(dict.fromkeys(name for pair in mixed for name in pair if name in settings))
+        dropped = ", ".join(f"{name} {values[name]}" for name in losers)
+        warnings.warn(f"dropped from preset {preset}: {dropped} (at odds with {winners}, which you set)", stacklevel=2)
+    return config
 
 
 def get_preset(name: str) -> Preset:

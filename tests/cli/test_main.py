@@ -37,6 +37,12 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(arguments, words, here,
     assert list(here.iterdir()) == []
 
 
+def test_unknown_command_is_answered_with_the_nearest(capsys):
+    with pytest.raises(SystemExit):
+        main(["trian"])
+    assert "did you mean train?" in one_line(capsys)
+
+
 def test_missing_package_names_the_line_that_installs_it(here, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "minatar.gym", None)
     assert main(["train", "MinAtar/Breakout-v1"]) == 1

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 
 from cdqn.cli.main import _parse, main
+from cdqn.errors import ConfigError
 from cdqn.presets import make_config
 from cdqn.report.runs import differing_settings, group_by_algorithm, read_run
 from cdqn.storage.checkpoint import newest_step
@@ -47,6 +48,17 @@ def test_same_settings_are_those_of_the_first_algorithm_named():
     ours, theirs = found["cdqn"].to_json(), found["dqn"].to_json()
     assert {name for name in ours if ours[name] != theirs[name]} == {"algorithm"}
     assert found["cdqn"].target_period_updates == make_config("dqn", "classic-control").target_period_updates
+
+
+def test_one_algorithm_is_refused_with_the_flag_for_several():
+    with pytest.raises(ConfigError, match="--algorithms cdqn,dqn in place of --algorithm"):
+        configs("--algorithm", "dqn")
+
+
+def test_preset_gives_way_to_a_flag_for_every_algorithm_and_says_so_once(recwarn):
+    for config in configs("--horizon-multiplier", "15").values():
+        assert (config.n_step, config.normalize_rewards, config.horizon_multiplier) == (1, False, 15.0)
+    assert len({str(warning.message) for warning in recwarn}) == 1
 
 
 def test_seeds_count_upwards_from_the_given_one():

@@ -1,20 +1,28 @@
 """`cdqn train` and `cdqn resume`: what a run leaves, and how it goes on after whatever happened to it."""
 
+import dataclasses
 import errno
 import json
 import os
+import re
 import resource
 import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from cdqn.cli.main import main
+from cdqn.cli.train import announce
+from cdqn.config import Config
+from cdqn.envs import EnvSpec
 from cdqn.presets import PRESETS
 from cdqn.report.runs import read_run
+from cdqn.training.build import memory_estimate
 from run_files import SMALL, assert_same_end, newest_checkpoint, one_line, spawn, train, wait_for, without_clock
 
 
@@ -209,3 +217,22 @@ def test_setting_that_cannot_act_leaves_the_run_that_was_to_be_overwritten(finis
     assert train("run", "--overwrite", "--channels", "4", "4", "4") == 1
     assert "channels is for images" in one_line(capsys)
     assert (here / "run" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("steps", "memory_size", "sentence"),
+    [
+        (1_000, 1_000, r"replay memory: about 1 MB once it is full, with 1,000 transitions$"),
+        (1_000, 5_000, r"replay memory: about 1 MB at the end of the run; a full one, 5,000 transitions, takes 5 MB$"),
+    ],
+)
+def test_memory_of_frames_is_told_as_it_will_be_at_the_end_and_when_full(steps, memory_size, sentence, capsys):
+    pytest.importorskip("zstandard")
+    shape = (1, 80, 100)  # 0.1 bytes for each of 8000 pixels, and what a frame and a row take besides
+    spec = EnvSpec("image", shape, np.dtype(np.uint8), 2, 0)
+    config = Config(steps=steps, memory_size=memory_size, warmup_steps=100)
+    announce(SimpleNamespace(spec=spec, config=config), "images")
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.match("images of 1×80×100, 2 actions · preset images · " + sentence, said)
+    half = dataclasses.replace(config, discard_fraction=0.5)
+    assert memory_estimate(spec, half) == memory_estimate(spec, config, 500)

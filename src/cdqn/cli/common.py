@@ -19,6 +19,15 @@ from cdqn.storage.named_code import import_pieces
 console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
 
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Config):
+    """Settings as they were typed: what they make together is known when the preset is."""
+
+    def __post_init__(self) -> None:
+        pass
+
+
 ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
 
 
@@ -106,7 +115,9 @@ def display_of(agent: Any, until: int) -> Any:
     from cdqn.cli.console import TrainingDisplay
 
     label = agent.config.algorithm_class.label
-    return TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
+    display = TrainingDisplay(f"{label} {agent.env_id or ''}".strip(), agent.steps, until, console)
+    agent.trainer.learner.while_compiling = display.compiling
+    return display
 
 
 def callbacks_for(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Any]:

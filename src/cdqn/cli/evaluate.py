@@ -113,7 +113,7 @@ class Play:
 
         agent = load_agent(self.run_folder, self.allow_import, self.env, self.best)
         returns = play(agent, self.episodes, self.epsilon, self.seed, self.video, self.max_steps)
-        say(console, "returns: " + " ".join(f"{value:g}" for value in returns))
+        say(console, f"return{'s' if len(returns) > 1 else ''}: " + ", ".join(f"{value:g}" for value in returns))
         if self.video:
-            say(console, f"video: {self.video}")
+            say(console, f"wrote {self.video}")
         return 0

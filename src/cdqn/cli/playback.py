@@ -1,5 +1,6 @@
 """Watching a policy: episodes, rendered."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def play(
     frames: list[Any] = []
     returns: list[float] = []
     mode = "rgb_array" if video else "human"
+    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame asks for sound, and complains where there is none
     env = make_vec(agent.env_id, 1, mode, **how_to_make(agent.env_id, agent.config))
     try:
         with evaluating(env, statistics_of(agent.trainer.collector.env)):

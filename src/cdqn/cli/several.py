@@ -17,6 +17,7 @@ from cdqn.cli.common import (
     INTERRUPTED,
     MOST_SEEDS,
     ConfigFlags,
+    Settings,
     Where,
     WhereFlags,
     console,
@@ -35,19 +36,19 @@ class Compare:
     """Train several algorithms with several seeds, in parallel; leaves a table and a picture."""
 
     env_id: Positional[str]
-    """A Gymnasium id such as CartPole-v1."""
+    """A Gymnasium id such as CartPole-v1, an Atari game such as Pong, or module:id for one of your own."""
     algorithms: str = ",".join(ALGORITHMS)
     """Which ones, separated by commas; module:Class for one of your own."""
     seeds: int = 5
     """Runs of each algorithm, with seeds from --seed upwards."""
     preset: str | None = None
-    """A named set of settings (`cdqn list`); flags go before it."""
+    """A named set of settings (`cdqn list presets`); flags override it. Default: that of the environment's kind."""
     same_settings: bool = False
     """Give all algorithms the settings of the first one, in place of each one's own defaults."""
     out: Path | None = None
     """The folder of the comparison; default runs/compare-ENV."""
     where: WhereFlags = field(default_factory=Where)
-    config: ConfigFlags = field(default_factory=Config)
+    config: ConfigFlags = field(default_factory=Settings)
 
     given: ClassVar[dict[str, Any]] = {}
     """Settings named on the command line; they hold for every algorithm on which they act."""
@@ -74,12 +75,15 @@ class Compare:
             raise ConfigError("compare needs at least one seed, and each algorithm once")
         if self.seeds > MOST_SEEDS:
             raise ConfigError(f"seeds is {self.seeds}: at most {MOST_SEEDS} runs of an algorithm are trained at a time")
-        first = make_config(algorithms[0], self.preset, **without_idle(algorithms[0], self.given))
-        settings = dataclasses.asdict(first) if self.same_settings else self.given
+        if "algorithm" in self.given:
+            raise ConfigError("compare trains several algorithms: give --algorithms cdqn,dqn in place of --algorithm")
+        settings = self.given
+        if self.same_settings:
+            first = make_config(algorithms[0], self.preset, **without_idle(algorithms[0], self.given))
+            settings = {name: value for name, value in dataclasses.asdict(first).items() if name != "algorithm"}
         configs = []
         for name in algorithms:
-            acting = without_idle(name, {key: value for key, value in settings.items() if key != "algorithm"})
-            config = make_config(name, self.preset, **acting)
+            config = make_config(name, self.preset, **without_idle(name, settings))
             configs += [dataclasses.replace(config, seed=config.seed + i).resolved() for i in range(self.seeds)]
         for config in configs:
             require_learning(config)
@@ -88,7 +92,7 @@ class Compare:
 
 @dataclass
 class Suite:
-    """Train each algorithm, with its own default settings, on eleven well-known tasks; a table and a picture."""
+    """Train each algorithm with its own defaults on eleven tasks; leaves a table and a picture."""
 
     scale: Literal["smoke", "laptop"] = "laptop"
     """smoke: does it run (about a minute a seed); laptop: about 50 000 steps a task (hours on two cores)."""
@@ -168,10 +172,12 @@ def _run_all(folder: Path, plan: Any, pool: Any, resume: str) -> Any:
     from cdqn.cli.console import RunsDisplay
     from cdqn.runs.folders import locked
     from cdqn.runs.run_pool import run_all
+    from cdqn.storage.checkpoint import newest_step
 
     totals = {name: run.config.steps for name, run in plan.items()}
+    done = {name: min(newest_step(folder / name), steps) for name, steps in totals.items()}
     try:
-        with locked(folder), RunsDisplay(totals, console) as display:
+        with locked(folder), RunsDisplay(totals, console, done) as display:
             return run_all(folder, plan, pool, display)
     except KeyboardInterrupt:
         say(console, f"stopped: {resume}")

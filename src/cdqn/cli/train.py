@@ -16,6 +16,7 @@ from cdqn.cli.common import (
     ConfigFlags,
     Env,
     EnvFlags,
+    Settings,
     Where,
     WhereFlags,
     callbacks_for,
@@ -24,7 +25,6 @@ from cdqn.cli.common import (
     default_folder,
 )
 from cdqn.cli.several import finish_comparison, finish_suite
-from cdqn.config import Config
 from cdqn.errors import ConfigError
 from cdqn.report.terminal import say
 
@@ -36,14 +36,14 @@ class Train:
     env_id: Positional[str]
     """A Gymnasium id such as CartPole-v1, an Atari game such as Pong, or module:id for one of your own."""
     preset: str | None = None
-    """A named set of settings (`cdqn list`); flags go before it. Default: that of the environment's kind."""
+    """A named set of settings (`cdqn list presets`); flags override it. Default: that of the environment's kind."""
     until: int | None = None
     """Stop at this step of the budget, as if interrupted there; `cdqn resume` continues."""
     out: Path | None = None
     """The run folder; default runs/ENV-ALGORITHM-seedSEED."""
     overwrite: bool = False
     """Delete the run that is in the folder, if there is one, and begin anew."""
-    config: ConfigFlags = field(default_factory=Config)
+    config: ConfigFlags = field(default_factory=Settings)
 
     def run(self) -> int:
         from cdqn.agent import Agent
@@ -70,7 +70,7 @@ class Train:
 
 @dataclass
 class Resume:
-    """Resume a run, a comparison or a suite exactly where its last checkpoint left it."""
+    """Resume a run, a comparison or a suite exactly where it stopped."""
 
     run_folder: Positional[Path]
     """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
@@ -110,8 +110,6 @@ class Resume:
 
 def announce(agent: Any, preset: str | None) -> None:
     """What a user should know before a run: how observations are understood, the preset, and the memory of frames."""
-    from cdqn.training.build import memory_estimate, readable_bytes
-
     spec, config = agent.spec, agent.config
     shape = "×".join(map(str, spec.observation_shape))
     seen = {"vector": f"vectors of {shape}", "discrete": f"one-hot codes of {shape}", "board": f"boards of {shape}"}
@@ -119,6 +117,16 @@ def announce(agent: Any, preset: str | None) -> None:
     if spec.kind == "atari":
         parts.append(f"sticky actions {config.sticky_actions:g}")
     if spec.has_frames:
-        size = readable_bytes(memory_estimate(spec, config))
-        parts.append(f"the replay memory of {config.memory_size:,} transitions will take about {size}")
+        parts.append(f"replay memory: {memory_sentence(spec, config)}")
     say(console, " · ".join(parts))
+
+
+def memory_sentence(spec: Any, config: Any) -> str:
+    """What the memory takes at the end of the run, and once it is full."""
+    from cdqn.training.build import memory_estimate, readable_bytes, rows_at_end
+
+    full = readable_bytes(memory_estimate(spec, config, config.memory_size))
+    if rows_at_end(config) >= config.memory_size:
+        return f"about {full} once it is full, with {config.memory_size:,} transitions"
+    at_end = readable_bytes(memory_estimate(spec, config))
+    return f"about {at_end} at the end of the run; a full one, {config.memory_size:,} transitions, takes {full}"

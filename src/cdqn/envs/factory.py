@@ -296,7 +296,7 @@ def _find(env_id: str) -> Callable[..., Any]:
         near = difflib.get_close_matches(env_id, others, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else _atari_hint(env_id)
         raise UnsupportedEnvironmentError(
-            f"there is no environment {env_id!r}: {hint} `cdqn list` shows those that are registered"
+            f"there is no environment {env_id!r}: {hint} `cdqn list environments` shows those that are registered"
         ) from error
 
 
@@ -328,7 +328,7 @@ def require_kind(wanted: Kind, spec: EnvSpec, preset: str) -> None:
     if spec.kind != wanted and (wanted, spec.kind) not in (("atari", "image"), ("vector", "discrete")):
         raise ConfigError(
             f"preset {preset!r} is for {NAMES[wanted]}, this environment has {spec.kind} observations "
-            f"of shape {spec.observation_shape}: choose another preset (`cdqn list`) or drop it"
+            f"of shape {spec.observation_shape}: choose another preset (`cdqn list presets`) or drop it"
         )
 
 

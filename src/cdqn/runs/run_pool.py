@@ -5,14 +5,15 @@ death of its process, leaves the others alone. `open_plan` writes down which run
 they continue what is there.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdqn.agent import Agent
+from cdqn.callbacks import Callback
 from cdqn.config import Config
 from cdqn.envs import module_of
 from cdqn.errors import CheckpointError, ConfigError
@@ -140,13 +141,26 @@ def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], N
     if not folder.is_dir():
         raise CheckpointError(NOT_SHARED.format(folder=folder))
     run = folder / name
-    callbacks = [partial(_pass_on, tell)]
+    callbacks = partial(_callbacks, tell)
     tune_process()
     import_pieces(vars(config))  # whoever planned the run has named them
     if not (run / "config.json").exists():
-        return train_run(Agent.from_config(env_id, config), run, callbacks, stop=stop).finished
+        agent = Agent.from_config(env_id, config)
+        return train_run(agent, run, callbacks(agent, config.steps), stop=stop).finished
     allowed = module_of(env_id) or ()  # whoever planned the run has named it
     return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
+
+
+def _callbacks(tell: Callable[[Row], None], agent: Agent, until: int) -> list[Callback]:
+    """What passes on the events of a run, and says when its update is compiled."""
+
+    @contextmanager
+    def compiling() -> Iterator[None]:
+        tell({"kind": "compiling", "step": agent.steps})
+        yield
+
+    agent.trainer.learner.while_compiling = compiling
+    return [partial(_pass_on, tell)]
 
 
 def _pass_on(tell: Callable[[Any], None], event: Event, agent: Agent) -> None:

@@ -177,9 +177,14 @@ def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Repl
     return PrioritizedReplay(store, **common, **given)
 
 
-def memory_estimate(spec: EnvSpec, config: Config) -> int:
-    """Bytes that the replay memory will take, when the budget is spent, as far as can be told beforehand."""
-    rows = min(config.memory_size, config.steps)
+def rows_at_end(config: Config) -> int:
+    """Transitions in the replay memory when the budget is spent."""
+    return min(config.memory_size, round(config.steps * (1 - config.discard_fraction)))
+
+
+def memory_estimate(spec: EnvSpec, config: Config, rows: int | None = None) -> int:
+    """Bytes of a replay memory of `rows` transitions, by default those at the end; as far as can be told beforehand."""
+    rows = rows_at_end(config) if rows is None else rows
     if spec.has_frames:
         from cdqn.replay.frames import estimated_bytes
 
@@ -197,8 +202,9 @@ def _make_store(spec: EnvSpec, config: Config) -> Store:
     needed, available = memory_estimate(spec, config), psutil.virtual_memory().available
     if needed > available:
         raise ConfigError(
-            f"memory_size {config.memory_size:,} with observations of shape {spec.observation_shape} needs about "
-            f"{readable_bytes(needed)}, and {readable_bytes(available)} of memory are available: lower memory_size"
+            f"a replay memory of {rows_at_end(config):,} observations of shape {spec.observation_shape} needs about "
+            f"{readable_bytes(needed)}, and {readable_bytes(available)} of memory are available: lower memory_size "
+            f"(now {config.memory_size:,})"
         )
     if spec.has_frames:
         from cdqn.replay.frames import FrameStore  # needs an optional package

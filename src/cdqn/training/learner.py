@@ -12,7 +12,7 @@ spends a fifth to a third of the time (docs/benchmarks.md).
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -78,6 +78,8 @@ class Learner:
         """γ; None while it is yet to be found (App. E.3), and then no update is possible."""
         self.updates = 0
         self.backend: Backend = "eager"
+        self.while_compiling: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Surrounds the building of a program, which takes seconds: whoever wants to say so puts a function here."""
         self._changes_by_mode = _changes_by_mode(self.networks)
         self._with_moments = self._parameters_with_moments()
         self._sizes = torch.zeros(3, dtype=self.theta.dtype, device=self.theta.device)
@@ -223,7 +225,8 @@ class Learner:
         step = self._compiled.get(len(batch.action))
         if step is None:
             try:
-                step = compile_for(self._functional_step, inputs)
+                with self.while_compiling():
+                    step = compile_for(self._functional_step, inputs)
             except Exception as error:  # whatever a compiler that is there but does not work may raise
                 reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
                 warnings.warn(f"the update cannot be compiled and runs eagerly, more slowly: {reason}", stacklevel=2)
