@@ -13,9 +13,10 @@ from typing import Any
 import tyro
 
 from cdqn.cli.common import INTERRUPTED, console, errors
+from cdqn.cli.compare import Compare
 from cdqn.cli.evaluate import Evaluate, Play
 from cdqn.cli.reproduce import Demo, List, Report, Reproduce
-from cdqn.cli.several import Compare, Suite
+from cdqn.cli.several import Suite
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
@@ -130,12 +131,15 @@ def _parse(arguments: list[str]) -> Any:
     elif get_preset(named_preset).kind == "atari" and not atari_game(command.env_id):
         command = _parse_with_preset(name, rest, named_preset, dict.fromkeys(PREPROCESSING))
     command.given = _given(rest, command.config)
+    if kind is Compare:
+        command.preset = named_preset  # else each environment has that of its kind
     return command
 
 
 def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:
     """The settings that the command line names, with the values that the parser found: the rest are defaults."""
-    named = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments}
+    flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    named = {flag.removeprefix("--").replace("-", "_") for flag in flags}
     return {name: value for name, value in vars(config).items() if name in named or f"no_{name}" in named}
 
 
@@ -150,7 +154,8 @@ def _parse_with_preset(
     import_pieces(typed | {"wrapper": list(wrappers)})
     algorithm = typed["algorithm"] or "cdqn"
     config = make_config(algorithm, preset, **(unset or {}))
-    default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=config)
+    env = "env_ids" if COMMANDS[name] is Compare else "env_id"
+    default = COMMANDS[name](preset=preset, config=config, **{env: tyro.MISSING})
     return tyro.cli(COMMANDS[name], prog=f"cdqn {name}", args=arguments, default=default)
 
 
