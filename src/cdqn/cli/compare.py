@@ -62,6 +62,8 @@ class Compare:
     @property
     def env_id(self) -> str:
         """The first one, whose kind decides which defaults are shown."""
+        if not self.env_ids:
+            raise ConfigError("there is no environment to compare on: write cdqn compare CartPole-v1")
         return self.env_ids[0]
 
     def run(self) -> int:
@@ -96,8 +98,6 @@ class Compare:
         for noun, given in (("environment", self.env_ids), ("algorithm", algorithms)):
             if twice := [name for place, name in enumerate(given) if name in given[:place]]:
                 raise ConfigError(f"{twice[0]} is named twice: name each {noun} once")
-        if not self.env_ids:
-            raise ConfigError("there is no environment to compare on: write cdqn compare CartPole-v1")
         if self.seeds < 1:
             raise ConfigError(f"seeds is {self.seeds}: compare needs at least one")
         if self.seeds > MOST_SEEDS:

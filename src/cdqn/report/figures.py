@@ -44,7 +44,7 @@ QUANTITIES = ("return", "loss", "q")
 _MEAN = "line: mean over seeds, on the scale of the axis"
 _BAND = "   band: 95 % interval (Student's t)"
 _SEED = "   thin: each seed"
-_DOTS = "   dots: final evaluation, as in the table"
+_DOTS = "   dots: final greedy evaluation, as in the table"
 
 
 class Drawn(NamedTuple):
@@ -252,14 +252,15 @@ def _draw_legend(figure: Figure, drawn: Sequence[Drawn]) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], color=one.look.colour, linewidth=2.5, linestyle=one.look.dashes) for one in drawn]
-    labels = [f"{one.label} ({_plural(one.seeds, 'seed')})" for one in drawn]
-    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
+    # A dollar would begin a formula.
+    labels = [f"{one.label} ({_plural(one.seeds, 'seed')})".replace("$", r"\$") for one in drawn]
     seeds = max((one.seeds for one in drawn), default=0)
     notes = [_MEAN * (seeds > 1), _BAND * (seeds >= FEWEST), _SEED * (seeds > 1)]
     notes.append(_DOTS * any(np.isfinite(one.finals).any() for one in drawn))
-    if text := "".join(notes).strip():
-        note = figure.legend([], [], loc="outside lower right", title=text, title_fontsize=8, frameon=False)
-        note.get_title().set_color(GREY)
+    legend = figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
+    legend.set_title("".join(notes).strip(), {"size": 8})
+    legend.get_title().set_color(GREY)
+    legend.set_alignment("left")
 
 
 def _bound_is_clearer_at_right(drawn: Sequence[Drawn], bound: float) -> bool:

@@ -76,15 +76,20 @@ def cross(algorithms: Iterable[str], variations: Variations, make: MakeConfig) -
         if idle := [name for name in variations if name not in own]:
             does = "does" if len(idle) == 1 else "do"
             left_out.append(f"{', '.join(idle)} {does} not act on {label}: it is run without")
+        made = len(configs)
         for values in product(*own.values()):
             variant = dict(zip(own, values, strict=True))
             try:
                 configs.append(make(algorithm, variant))
             except ConfigError as error:
+                if len(variant) < 2:
+                    raise
                 for name, value in variant.items():
                     make(algorithm, {name: value})  # raises where the value by itself is wrong
                 named = ", ".join(f"{name} {value}" for name, value in variant.items())
                 left_out.append(f"{label} with {named} is left out: {error}")
+        if len(configs) == made:
+            raise ConfigError(f"nothing is left of {label} to run; {left_out[-1]}")
     _require_different(configs, variations)
     return configs, left_out
 
