@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from benchmarks import interval_coverage
+
 from cdqn.report.statistics import (
     align_curves,
     bootstrap_interval,
@@ -216,6 +218,21 @@ def test_95_percent_intervals_hold_the_truth_95_times_in_100_at_5_and_10_seeds()
     for seeds in (5, 10):
         band = mean_band(rng.normal(2.0, 3.0, size=(seeds, 20_000)))
         assert ((band.low < 2) & (band.high > 2)).mean() == pytest.approx(0.95, abs=0.005)
+
+
+def test_simulation_of_the_page_finds_what_the_page_says():
+    """`benchmarks/interval_coverage.py` in small: where Student's interval holds, where it cannot, and who is worse."""
+    rng = np.random.default_rng(0)
+
+    def covered(distribution, method, times, resamples):
+        draw = interval_coverage.DISTRIBUTIONS[distribution]
+        ((_, numbers),) = interval_coverage.coverage(draw, [method], 5, times, resamples, rng)
+        return numbers[0]
+
+    assert covered("normal", interval_coverage.OURS, 10_000, 1) == pytest.approx(0.95, abs=0.01)
+    assert covered("normal", "percentile bootstrap, mean", 600, 200) < 0.88
+    assert covered("one run in five fails", interval_coverage.OURS, 4_000, 1) < 0.75
+    assert interval_coverage.coverage_over_tasks(5, 1_000, rng)[0] == pytest.approx(0.95, abs=0.02)
 
 
 def test_weighted_interquartile_mean_is_that_of_repeated_values():

@@ -107,7 +107,7 @@ def test_values_that_cannot_go_together_leave_out_their_combination_alone():
 
 
 def test_algorithm_of_which_nothing_is_left_is_an_error():
-    with pytest.raises(ConfigError, match="nothing is left of C-DQN to run; .* uniform replay has no priorities"):
+    with pytest.raises(ConfigError, match=r"nothing is left of C-DQN to run; .* uniform replay has no priorities"):
         crossed(["cdqn"], "replay=uniform", "alpha=0.4,0.6")
 
 
@@ -116,7 +116,7 @@ def test_settings_that_are_wrong_by_themselves_are_an_error_and_not_left_out():
         raise ConfigError("cannot work")
 
     for texts in ((), ("n_step=1,2", "gamma=0.9,0.99")):
-        with pytest.raises(ConfigError, match="^cannot work"):
+        with pytest.raises(ConfigError, match=r"^cannot work"):
             cross(["cdqn"], read_variations(texts), refuse)
 
 
