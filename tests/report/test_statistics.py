@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 from benchmarks import interval_coverage
 
 from cdqn.report.statistics import (

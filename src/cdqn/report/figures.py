@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -257,10 +257,9 @@ def _draw_legend(figure: Figure, drawn: Sequence[Drawn]) -> None:
     seeds = max((one.seeds for one in drawn), default=0)
     notes = [_MEAN * (seeds > 1), _BAND * (seeds >= FEWEST), _SEED * (seeds > 1)]
     notes.append(_DOTS * any(np.isfinite(one.finals).any() for one in drawn))
-    legend = figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
-    legend.set_title("".join(notes).strip(), {"size": 8})
+    note: dict[str, Any] = {"title": "".join(notes).strip(), "title_fontsize": 8, "alignment": "left"}
+    legend = figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False, **note)
     legend.get_title().set_color(GREY)
-    legend.set_alignment("left")
 
 
 def _bound_is_clearer_at_right(drawn: Sequence[Drawn], bound: float) -> bool:

@@ -24,7 +24,8 @@ def render(rows: Sequence[ComparisonRow], title: str = "") -> Table:
     caption = [
         "final evaluation: greedy return at the end of a run",
         *_how([row.finals for row in rows]),
-        "return: last in training, mean · loss: last, geometric mean · Q/bound: largest",
+        "return: last in training, mean over runs · loss: last, geometric mean",
+        "Q/bound: the largest of any run",
     ]
     headings = ("runs", "final evaluation", "training\nreturn", "loss", "Q/bound", "diverged\nruns")
     table = _table(title, caption, "", headings)
