@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdqn.algorithms import ALGORITHMS, find_algorithm
-from cdqn.config import Config, at_odds
-from cdqn.envs import Kind
+from cdqn.config import PREPROCESSING, Config, at_odds
+from cdqn.envs import Kind, atari_game
 from cdqn.errors import ConfigError
 
 
@@ -322,6 +322,11 @@ DEFAULT_PRESETS: dict[Kind, str] = {
 def default_preset(kind: Kind) -> str:
     """The preset for a kind of environment when none is named."""
     return DEFAULT_PRESETS[kind]
+
+
+def unset_for(env_id: str, preset: str) -> dict[str, None]:
+    """What a preset of Atari games says of frames is not for other images."""
+    return dict.fromkeys(PREPROCESSING) if get_preset(preset).kind == "atari" and not atari_game(env_id) else {}
 
 
 def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: Any) -> Config:

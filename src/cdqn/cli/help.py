@@ -17,10 +17,14 @@ from tyro.conf import Positional
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "run": (
-        *("env_id", "algorithms", "algorithm", "preset", "same_settings", "steps", "until", "seed", "seeds"),
+        *("env_id", "env_ids", "algorithms", "algorithm", "vary", "preset", "same_settings", "steps", "until", "seed"),
+        *("seeds",),
         *("jobs", "on", "cpus_per_run", "gpus_per_run", "device", "compile"),
     ),
-    "task": ("env_kwargs", "wrapper", "num_envs", "normalize_rewards", "reward_clip", "environment_timeout_seconds"),
+    "task": (
+        *("env_kwargs", "wrapper", "num_envs", "normalize_observations", "normalize_rewards", "reward_clip"),
+        *("environment_timeout_seconds",),
+    ),
     "learning": (
         *("gamma", "horizon_multiplier", "n_step", "learning_rate", "learning_rate_decay", "learning_rate_drops"),
         *("batch_size", "update_period_steps", "warmup_steps", "target_period_updates", "target_copy", "double_q"),
@@ -36,8 +40,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "network": ("hidden", "dueling", "channels", "initial_weights", "network"),
     "Atari": ("frame_size", "sticky_actions", "time_limit_steps"),
     "output": (
-        *("out", "log_period_steps", "checkpoint_period_steps", "evaluation_period_steps", "evaluation_episodes"),
-        *("candidate_period_steps",),
+        *("out", "overwrite", "log_period_steps", "checkpoint_period_steps", "evaluation_period_steps"),
+        *("evaluation_episodes", "candidate_period_steps"),
     ),
 }
 """What `cdqn train` and `cdqn compare` have; what is in none of them stands before."""
@@ -60,7 +64,7 @@ class Flag(NamedTuple):
         """As one types it."""
         flag = f"--{self.name.replace('_', '-')}"
         if self.positional:
-            return self.name.removesuffix("_id").upper()
+            return self.name.replace("_ids", " …").removesuffix("_id").upper()
         if self.kind is bool:
             return f"{flag}, --no-{flag[2:]}"
         return f"{flag} {PLACEHOLDERS.get(self.name) or _placeholder(self.kind)}"

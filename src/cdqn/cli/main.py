@@ -15,9 +15,10 @@ from typing import Any
 import tyro
 
 from cdqn.cli.common import INTERRUPTED, console, errors
+from cdqn.cli.compare import Compare
 from cdqn.cli.evaluate import Evaluate, Play
 from cdqn.cli.reproduce import Demo, List, Report, Reproduce
-from cdqn.cli.several import Compare, Suite
+from cdqn.cli.several import Suite
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
@@ -133,42 +134,33 @@ def _takes_env(command: type[Any]) -> bool:
 
 
 def _with_settings(command: Any, arguments: Sequence[str]) -> Any:
-    """The command with its preset and its configuration, which is made of what was typed alone."""
+    """The command with the settings that were typed; for one run also with its preset and its configuration."""
     from cdqn.envs import kind_of
-    from cdqn.presets import default_preset, make_config
+    from cdqn.presets import default_preset, make_config, unset_for
 
-    typed = _typed(arguments, command.config)
-    import_pieces(typed)
-    if command.preset is None:
-        wrappers = named_wrappers(command.config.wrapper)
-        command.preset = default_preset(kind_of(command.env_id, command.config.environment_kwargs, wrappers))
-    command.given = _unset(command.env_id, command.preset) | typed
+    command.given = _typed(arguments, command.config)
+    import_pieces(command.given)
     if isinstance(command, Train):
-        settings = {"algorithm": "cdqn"} | command.given
+        if command.preset is None:
+            wrappers = named_wrappers(command.config.wrapper)
+            command.preset = default_preset(kind_of(command.env_id, command.config.environment_kwargs, wrappers))
+        settings = {"algorithm": "cdqn"} | unset_for(command.env_id, command.preset) | command.given
         command.config = make_config(settings.pop("algorithm"), command.preset, **settings)
     return command
 
 
 def _typed(arguments: Sequence[str], config: Any) -> dict[str, Any]:
     """The settings that the command line names, with the values that the parser found: the rest are defaults."""
-    named = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments}
+    flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    named = {flag.removeprefix("--").replace("-", "_") for flag in flags}
     return {name: value for name, value in vars(config).items() if name in named or f"no_{name}" in named}
-
-
-def _unset(env_id: str, preset: str) -> dict[str, None]:
-    """What a preset of Atari games says of frames is not for other images."""
-    from cdqn.config import PREPROCESSING
-    from cdqn.envs import atari_game
-    from cdqn.presets import get_preset
-
-    return dict.fromkeys(PREPROCESSING) if get_preset(preset).kind == "atari" and not atari_game(env_id) else {}
 
 
 def _print_help(name: str, arguments: Sequence[str]) -> None:
     """The flags of a command, with the defaults of the preset at hand."""
     from cdqn.cli.help import describe_command
     from cdqn.envs import default_preprocessing, kind_of
-    from cdqn.presets import DEFAULT_PRESETS, default_preset, make_config
+    from cdqn.presets import DEFAULT_PRESETS, default_preset, make_config, unset_for
 
     kind, defaults, note = COMMANDS[name], {}, ""
     if kind in (Train, Compare):
@@ -177,7 +169,7 @@ def _print_help(name: str, arguments: Sequence[str]) -> None:
         preset = _flag(arguments, "--preset") or usual
         algorithm = _flag(arguments, "--algorithm") or "cdqn"
         import_pieces({"algorithm": algorithm})
-        config = make_config(algorithm, preset, **(_unset(env_id, preset) if env_id else {})).resolved()
+        config = make_config(algorithm, preset, **(unset_for(env_id, preset) if env_id else {})).resolved()
         defaults = vars(config.filled(default_preprocessing(env_id) if env_id else {}))
         whose = f", which is for {env_id or 'most environments'}" if preset == usual else ""
         note = f"Defaults are those of the preset {preset}{whose}."

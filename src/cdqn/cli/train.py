@@ -24,7 +24,8 @@ from cdqn.cli.common import (
     console,
     default_folder,
 )
-from cdqn.cli.several import finish_comparison, finish_suite
+from cdqn.cli.compare import finish_comparison
+from cdqn.cli.several import finish_suite
 from cdqn.errors import ConfigError
 from cdqn.report.terminal import say
 
