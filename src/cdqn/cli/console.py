@@ -132,9 +132,14 @@ class RunsDisplay(_Display):
             self._warn(f"{name}: step {row['step']:,}: {row['message']}")
         elif row["step"] >= self._totals[name]:
             self._done += 1
-            self._bar.update(task, visible=False)
+            self.hide(name)
             text = f"{name}: greedy return {row['mean']:.5g} ± {row['stderr']:.3g}"
             say(self._console, f"{text} ({self._done} of {len(self._totals)} runs done)")
+
+    def hide(self, name: str) -> None:
+        """A run that is over, however it ended."""
+        if name in self._tasks:
+            self._bar.update(self._tasks[name], visible=False)
 
 
 def _number(value: float | None) -> str:

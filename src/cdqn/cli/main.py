@@ -16,6 +16,7 @@ from cdqn.cli.common import INTERRUPTED, console, errors
 from cdqn.cli.evaluate import Evaluate, Play
 from cdqn.cli.reproduce import Demo, List, Report, Reproduce
 from cdqn.cli.several import Compare, Suite
+from cdqn.cli.sweep import Sweep
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
@@ -25,6 +26,7 @@ COMMANDS: dict[str, type[Any]] = {
     "train": Train,
     "compare": Compare,
     "suite": Suite,
+    "sweep": Sweep,
     "evaluate": Evaluate,
     "resume": Resume,
     "play": Play,
@@ -118,7 +120,7 @@ def _parse(arguments: list[str]) -> Any:
         say(errors, f"cdqn: there is no command {name!r}: choose from {', '.join(COMMANDS)}", "red")
         raise SystemExit(2)
     kind = COMMANDS[name]
-    if kind not in (Train, Compare):
+    if kind not in (Train, Compare, Sweep):
         return tyro.cli(kind, prog=f"cdqn {name}", args=rest)
     rest = _gathered(rest, "--wrapper")
     named_preset = _flag(rest, "--preset")
@@ -149,7 +151,8 @@ def _parse_with_preset(
     wrappers = arguments[arguments.index("--wrapper") + 1 :] if "--wrapper" in arguments else []
     import_pieces(typed | {"wrapper": list(wrappers)})
     algorithm = typed["algorithm"] or "cdqn"
-    config = make_config(algorithm, preset, **(unset or {}))
+    own = getattr(COMMANDS[name], "defaults", {})
+    config = make_config(algorithm, preset, **own, **(unset or {}))
     default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=config)
     return tyro.cli(COMMANDS[name], prog=f"cdqn {name}", args=arguments, default=default)
 

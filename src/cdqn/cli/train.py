@@ -22,6 +22,7 @@ from cdqn.cli.common import (
     default_folder,
 )
 from cdqn.cli.several import finish_comparison, finish_suite
+from cdqn.cli.sweep import resume_sweep
 from cdqn.config import Config
 from cdqn.errors import ConfigError
 
@@ -58,10 +59,10 @@ class Train:
 
 @dataclass
 class Resume:
-    """Resume a run, a comparison or a suite exactly where its last checkpoint left it."""
+    """Resume a run, a comparison, a suite or a sweep exactly where its last checkpoint left it."""
 
     run_folder: Positional[Path]
-    """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
+    """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite`, `cdqn sweep` or Agent.save."""
     steps: int | None = None
     """Train up to this step instead of the run's own budget."""
     where: WhereFlags = field(default_factory=Where)
@@ -72,11 +73,14 @@ class Resume:
         from cdqn.runs import suite
         from cdqn.runs.comparison import is_comparison
         from cdqn.runs.runner import resume_run
+        from cdqn.runs.sweep.plan import is_sweep
 
         if is_comparison(self.run_folder):
             return finish_comparison(self.run_folder, self.where.pool(), self.allow_import)
         if suite.is_suite(self.run_folder):
             return finish_suite(self.run_folder, suite.planned_runs(self.run_folder), self.where.pool())
+        if is_sweep(self.run_folder):
+            return resume_sweep(self.run_folder, self.where.pool(), self.allow_import)
         with ExitStack() as stack:
             outcome = resume_run(
                 self.run_folder,

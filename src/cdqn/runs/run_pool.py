@@ -5,7 +5,7 @@ death of its process, leaves the others alone. `open_plan` writes down which run
 they continue what is there.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdqn.agent import Agent
+from cdqn.callbacks import Callback
 from cdqn.config import Config
 from cdqn.envs import module_of
 from cdqn.errors import CheckpointError, ConfigError
@@ -136,11 +137,18 @@ def _require_unchanged(folder: Path, begun: Settings, asked: Settings) -> None:
 
 def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], None], stop: Stop) -> bool:
     """In a worker: train, go on, or find that nothing is left to do. Whether the run came to its end."""
-    folder, name, (env_id, config) = task
+    folder, name, planned = task
+    return train_or_resume(folder, name, planned, [partial(pass_on, tell)], stop)
+
+
+def train_or_resume(
+    folder: Path, name: str, planned: PlannedRun, callbacks: Sequence[Callback], stop: Stop | None
+) -> bool:
+    """Train the run FOLDER/NAME, go on with it, or find it complete. Whether it came to its end."""
     if not folder.is_dir():
         raise CheckpointError(NOT_SHARED.format(folder=folder))
     run = folder / name
-    callbacks = [partial(_pass_on, tell)]
+    env_id, config = planned
     tune_process()
     import_pieces(vars(config))  # whoever planned the run has named them
     if not (run / "config.json").exists():
@@ -149,6 +157,7 @@ def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], N
     return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
 
 
-def _pass_on(tell: Callable[[Any], None], event: Event, agent: Agent) -> None:
+def pass_on(tell: Callable[[Any], None], event: Event, agent: Agent) -> None:
+    """A callback, in a worker: what its parent shows."""
     if isinstance(event, Progress | Warned | Evaluated):
         tell(event.row())
