@@ -168,7 +168,7 @@ def _scatter(axes: Axes, results: Sequence[TrialResult], places: Sequence[float]
     if complete:
         axes.plot(*zip(*complete, strict=True), "o", color=COLOUR, markersize=5, alpha=0.8, mew=0, label="complete")
     if pruned:
-        axes.plot(*zip(*pruned, strict=True), "x", color=GREY, markersize=5, label="pruned")
+        axes.plot(*zip(*pruned, strict=True), "x", color=GREY, markersize=5, label="pruned, return by then")
     for x, result in found:
         if result.value is None:
             continue

@@ -97,7 +97,7 @@ def plan_sweep(
     base = make_config(algorithm, preset or usual, **(unset | {"seed": FIRST_SEED} | given))
     base = _measured(base, given)
     require_learning(base)
-    Agent.from_config(env_id, base, preset or usual)
+    agent = Agent.from_config(env_id, base, preset or usual)
     if space is None:
         found = usual_space(kind, base, given)
     elif isinstance(space, Mapping):
@@ -105,7 +105,9 @@ def plan_sweep(
     else:
         found = parse_space(read_space(Path(space)), base, str(space), given)
     firsts = {name: dimension.extremes()[0] for name, dimension in found.items()}
-    Agent.from_config(env_id, dataclasses.replace(base, **firsts))  # what cannot act in this environment is told
+    if "channels" in found and not agent.spec.has_frames:
+        raise ConfigError(f"channels act on images, and {env_id} has none: drop them from the space")
+    Agent.from_config(env_id, dataclasses.replace(base, **firsts))  # what else cannot act in this environment is told
     kept = {name: getattr(base, name) for name in given if name != "seed"}
     plan = SweepPlan(env_id, None if preset == usual else preset, kept, base, found, trials, seeds, prune)
     plan.config_of(Trial(0, {}), base.seed + seeds - 1)

@@ -261,7 +261,9 @@ def _range(name: str, entry: Mapping[str, Any]) -> Range:
         raise ConfigError(f"{shown}: a range is of numbers, and {name} is none: give a list of values, {name} = [...]")
     if unknown := [key for key in entry if key not in ("low", "high", "log")]:
         raise ConfigError(f"{shown}: a range has low, high and log, not {unknown[0]!r}")
-    low, high, log = entry.get("low"), entry.get("high"), entry.get("log", False)
+    low: Any = entry.get("low")
+    high: Any = entry.get("high")
+    log = entry.get("log", False)
     for bound in (low, high):
         if type(bound) not in ((int,) if kind is int else (int, float)) or not math.isfinite(bound):
             wanted = "whole numbers" if kind is int else "numbers"
