@@ -59,6 +59,8 @@ FLAGS_OF_OTHERS = {
     "--eval-freq": "--evaluation-period-steps",
     "--n-eval-episodes": "--evaluation-episodes",
     "--eval-episodes": "--evaluation-episodes",
+    "--n-trials": "--trials",
+    "--n-jobs": "--jobs",
 }
 """Flags of stable-baselines3's zoo and of CleanRL, and what they are called here."""
 

@@ -137,6 +137,7 @@ def test_folder_from_elsewhere_imports_nothing_and_leads_nowhere(tmp_path, plan)
         (lambda content: content["base"].update(gamma=7), "gamma is 7"),
         (lambda content: content.update(trials="many"), "trials is 'many'"),
         (lambda content: content.update(seeds=None), "seeds is 0"),
+        (lambda content: content.update(trials=10**9), "at most 10,000"),
         (lambda content: content.update(prune="yes"), "damaged"),
         (lambda content: content.update(env_id=3), "damaged"),
         (lambda content: content.update(given=[1]), "damaged"),

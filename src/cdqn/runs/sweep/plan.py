@@ -84,10 +84,7 @@ def plan_sweep(
     `space` is a file, a dict of the same form, or None for the usual one; `settings` hold for all trials.
     """
     require_optuna()
-    for name, value, most in (("trials", trials, MOST_TRIALS), ("seeds", seeds, MOST_SEEDS)):
-        require_number(name, value, COUNT)
-        if value > most:
-            raise ConfigError(f"{name} is {value}: at most {most:,} are trained in a sweep")
+    _require_counts(trials, seeds)
     given = {name: value for name, value in (settings or {}).items() if name != "algorithm" and value is not None}
     import_pieces({"algorithm": algorithm, **given})  # whoever asks for a sweep has named them
     making = make_config(algorithm, None, **{name: given[name] for name in MAKING if name in given})
@@ -97,7 +94,7 @@ def plan_sweep(
     base = make_config(algorithm, preset or usual, **(unset | {"seed": FIRST_SEED} | given))
     base = _measured(base, given)
     require_learning(base)
-    agent = Agent.from_config(env_id, base, preset or usual)
+    has_frames = Agent.from_config(env_id, base, preset or usual).spec.has_frames
     if space is None:
         found = usual_space(kind, base, given)
     elif isinstance(space, Mapping):
@@ -105,7 +102,7 @@ def plan_sweep(
     else:
         found = parse_space(read_space(Path(space)), base, str(space), given)
     firsts = {name: dimension.extremes()[0] for name, dimension in found.items()}
-    if "channels" in found and not agent.spec.has_frames:
+    if "channels" in found and not has_frames:
         raise ConfigError(f"channels act on images, and {env_id} has none: drop them from the space")
     Agent.from_config(env_id, dataclasses.replace(base, **firsts))  # what else cannot act in this environment is told
     kept = {name: getattr(base, name) for name in given if name != "seed"}
@@ -150,8 +147,7 @@ def read_sweep(folder: Path, allow_import: str | Iterable[str] = ()) -> SweepPla
         base = Config.from_json(content["base"], str(path))
         space = parse_space(content["space"], base, str(path), given)
         given = {name: getattr(base, name) for name in given}
-        for name in ("trials", "seeds"):
-            require_number(name, content[name] or 0, COUNT)
+        _require_counts(content["trials"], content["seeds"])
         plan = SweepPlan(env_id, preset, given, base, space, content["trials"], content["seeds"], content["prune"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise CheckpointError(f"{path} is damaged: {error}") from error
@@ -168,6 +164,13 @@ def require_known_trials(folder: Path, plan: SweepPlan, trials: Iterable[Trial])
                 raise CheckpointError(f"{folder / 'trials.json'} is damaged: {trial.name} has {name} {value!r}")
         if unknown := set(trial.evaluations) - set(plan.seed_list()):
             raise CheckpointError(f"{folder / 'trials.json'} is damaged: {trial.name} has a seed {min(unknown)}")
+
+
+def _require_counts(trials: Any, seeds: Any) -> None:
+    for name, value, most in (("trials", trials, MOST_TRIALS), ("seeds", seeds, MOST_SEEDS)):
+        require_number(name, value or 0, COUNT)
+        if value > most:
+            raise ConfigError(f"{name} is {value}: a sweep has at most {most:,}")
 
 
 def _measured(base: Config, given: Mapping[str, Any]) -> Config:

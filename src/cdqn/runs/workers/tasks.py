@@ -110,11 +110,15 @@ def perform_next(
                     idle.append(worker)
                 yield Event(name, kind, value)
     finally:
-        workers = [*idle, *busy]
-        for worker in workers:
-            worker.dismiss()
-        for worker in workers:
-            worker.join()
+        _dismiss([*idle, *busy])
+
+
+def _dismiss(workers: Sequence[Worker]) -> None:
+    """All are told before the first is waited for."""
+    for worker in workers:
+        worker.dismiss()
+    for worker in workers:
+        worker.join()
 
 
 def carry_out(perform: Perform, task: Any, tell: Callable[[Kind, Any], None], stop: Stop) -> None:
