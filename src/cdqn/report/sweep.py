@@ -135,11 +135,15 @@ def _draw_order(axes: Axes, results: Sequence[TrialResult]) -> None:
 
 
 def _draw_setting(axes: Axes, results: Sequence[TrialResult], setting: Setting) -> None:
+    from matplotlib.ticker import MaxNLocator
+
     values = [result.settings[setting.name] for result in results]
     decorate_plainly(axes)
     if setting.choices is None:
         if setting.log:
             axes.set_xscale("log")
+        elif all(isinstance(value, int) for value in values):
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         _scatter(axes, results, values)
     else:
         others = [value for value in dict.fromkeys(values) if value not in setting.choices]
