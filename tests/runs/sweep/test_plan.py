@@ -15,6 +15,7 @@ from cdqn.runs.sweep.plan import (
     require_known_trials,
 )
 from cdqn.runs.sweep.trials import Trial
+from cdqn.storage import named_code
 from small_sweep import SPACE, TINY, small_plan
 
 
@@ -126,6 +127,17 @@ def test_folder_from_elsewhere_imports_nothing_and_leads_nowhere(tmp_path, plan)
     (folder / "trial-000").symlink_to(tmp_path)
     with pytest.raises(CheckpointError, match="symbolic link"):
         read_sweep(folder, ["cli_envs"])
+
+
+def test_code_of_a_folder_is_imported_by_the_users_word_alone(tmp_path, monkeypatch):
+    wrapper = "gymnasium.wrappers:RecordEpisodeStatistics"
+    open_sweep(tmp_path / "sweep", small_plan(wrapper=wrapper))
+    monkeypatch.setattr(named_code, "_objects", {})  # as in another process
+    with pytest.raises(CheckpointError, match=r"--allow-import gymnasium\.wrappers"):
+        read_sweep(tmp_path / "sweep", ["cli_envs"])
+    assert named_code._objects == {}
+    assert read_sweep(tmp_path / "sweep", ["cli_envs", "gymnasium.wrappers"]).base.wrapper == (wrapper,)
+    assert list(named_code._objects) == [wrapper]
 
 
 @pytest.mark.parametrize(
