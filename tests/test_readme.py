@@ -72,10 +72,11 @@ def test_example_of_early_stopping_stops_and_keeps_the_best():
     assert best > 5
 
 
-def test_example_of_a_sweep_has_a_result_for_each_setting():
-    results = run_example("sweep", steps=1_100, seeds=1)
-    assert len(results) == 4
-    assert min(results.values()) > 5
+def test_example_of_a_sweep_has_a_value_for_each_trial(tmp_path):
+    trials = run_example("sweep", trials=2, steps=1_100, seeds=1, jobs=1, folder=tmp_path / "sweep")
+    assert len(trials) == 2
+    assert min(trial.value for trial in trials) > 5
+    assert list(trials[1].settings) == ["learning_rate", "n_step", "hidden"]
 
 
 def test_examples_are_short_and_all_of_them_are_tested():

@@ -248,8 +248,13 @@ class RunsDisplay(_Display):
             self._warn(f"{name}: step {row['step']:,}: {row['message']}")
         elif step == self._totals[name]:
             self._done += 1
-            self._bar.update(task, visible=False)
+            self.hide(name)
             say(self._console, f"{name}: {_evaluation(row)} ({self._done} of {len(self._totals)} runs done)")
+
+    def hide(self, name: str) -> None:
+        """A run that is over, however it ended."""
+        if name in self._tasks:
+            self._bar.update(self._tasks[name], visible=False)
 
     def _count(self, name: str, step: int, row: Row) -> None:
         self._done_steps[name] = max(step, self._done_steps[name])

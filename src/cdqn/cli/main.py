@@ -19,6 +19,7 @@ from cdqn.cli.compare import Compare
 from cdqn.cli.evaluate import Evaluate, Play
 from cdqn.cli.reproduce import Demo, List, Report, Reproduce
 from cdqn.cli.several import Suite
+from cdqn.cli.sweep import Sweep
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
@@ -28,6 +29,7 @@ COMMANDS: dict[str, type[Any]] = {
     "train": Train,
     "compare": Compare,
     "suite": Suite,
+    "sweep": Sweep,
     "evaluate": Evaluate,
     "resume": Resume,
     "play": Play,
@@ -36,6 +38,9 @@ COMMANDS: dict[str, type[Any]] = {
     "reproduce": Reproduce,
     "report": Report,
 }
+
+WITH_SETTINGS = (Train, Compare, Sweep)
+"""Commands whose flags are those of a run, too."""
 
 FLAGS_OF_OTHERS = {
     "--lr": "--learning-rate",
@@ -60,6 +65,8 @@ FLAGS_OF_OTHERS = {
     "--eval-freq": "--evaluation-period-steps",
     "--n-eval-episodes": "--evaluation-episodes",
     "--eval-episodes": "--evaluation-episodes",
+    "--n-trials": "--trials",
+    "--n-jobs": "--jobs",
 }
 """Flags of stable-baselines3's zoo and of CleanRL, and what they are called here."""
 
@@ -123,7 +130,7 @@ def _parse(arguments: list[str]) -> Any:
         _print_help(name, rest)
         return None
     kind = COMMANDS[name]
-    if kind not in (Train, Compare):
+    if kind not in WITH_SETTINGS:
         return tyro.cli(kind, prog=f"cdqn {name}", args=rest)
     return _with_settings(tyro.cli(kind, prog=f"cdqn {name}", args=_gathered(rest, "--wrapper")), rest)
 
@@ -163,14 +170,14 @@ def _print_help(name: str, arguments: Sequence[str]) -> None:
     from cdqn.presets import DEFAULT_PRESETS, default_preset, make_config, unset_for
 
     kind, defaults, note = COMMANDS[name], {}, ""
-    if kind in (Train, Compare):
+    if kind in WITH_SETTINGS:
         env_id = next((argument for argument in arguments[:1] if not argument.startswith("-")), None)
         usual = DEFAULT_PRESETS["vector"] if env_id is None else default_preset(kind_of(env_id))
         preset = _flag(arguments, "--preset") or usual
         algorithm = _flag(arguments, "--algorithm") or "cdqn"
         import_pieces({"algorithm": algorithm})
         config = make_config(algorithm, preset, **(unset_for(env_id, preset) if env_id else {})).resolved()
-        defaults = vars(config.filled(default_preprocessing(env_id) if env_id else {}))
+        defaults = vars(config.filled(default_preprocessing(env_id) if env_id else {})) | getattr(kind, "defaults", {})
         whose = f", which is for {env_id or 'most environments'}" if preset == usual else ""
         note = f"Defaults are those of the preset {preset}{whose}."
     for part in describe_command(name, kind, defaults, note):

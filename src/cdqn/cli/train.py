@@ -26,6 +26,7 @@ from cdqn.cli.common import (
 )
 from cdqn.cli.compare import finish_comparison
 from cdqn.cli.several import finish_suite
+from cdqn.cli.sweep import resume_sweep
 from cdqn.errors import ConfigError
 from cdqn.report.terminal import say
 
@@ -71,10 +72,10 @@ class Train:
 
 @dataclass
 class Resume:
-    """Resume a run, a comparison or a suite exactly where it stopped."""
+    """Resume a run, a comparison, a suite or a sweep exactly where it stopped."""
 
     run_folder: Positional[Path]
-    """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite` or Agent.save."""
+    """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite`, `cdqn sweep` or Agent.save."""
     steps: int | None = None
     """Train up to this step instead of the run's own budget."""
     schedules: Literal["continue", "restart"] | None = None
@@ -90,11 +91,14 @@ class Resume:
         from cdqn.runs import suite
         from cdqn.runs.comparison import is_comparison
         from cdqn.runs.runner import resume_run
+        from cdqn.runs.sweep.plan import is_sweep
 
         if is_comparison(self.run_folder):
             return finish_comparison(self.run_folder, self.where.pool(), self.allow_import)
         if suite.is_suite(self.run_folder):
             return finish_suite(self.run_folder, suite.planned_runs(self.run_folder), self.where.pool())
+        if is_sweep(self.run_folder):
+            return resume_sweep(self.run_folder, self.where.pool(), self.allow_import)
         with ExitStack() as stack:
             outcome = resume_run(
                 self.run_folder,

@@ -137,11 +137,22 @@ def _require_unchanged(folder: Path, begun: Settings, asked: Settings) -> None:
 
 def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], None], stop: Stop) -> bool:
     """In a worker: train, go on, or find that nothing is left to do. Whether the run came to its end."""
-    folder, name, (env_id, config) = task
+    folder, name, planned = task
+    return train_or_resume(folder, name, planned, tell, stop)
+
+
+def train_or_resume(
+    folder: Path, name: str, planned: PlannedRun, tell: Callable[[Row], None], stop: Stop | None, *more: Callback
+) -> bool:
+    """Train the run FOLDER/NAME, go on with it, or find it complete. Whether it came to its end.
+
+    Its parent is told of its events, and then the callbacks `more` are.
+    """
     if not folder.is_dir():
         raise CheckpointError(NOT_SHARED.format(folder=folder))
     run = folder / name
-    callbacks = partial(_callbacks, tell)
+    env_id, config = planned
+    callbacks = partial(_callbacks, tell, more)
     tune_process()
     import_pieces(vars(config))  # whoever planned the run has named them
     if not (run / "config.json").exists():
@@ -151,7 +162,7 @@ def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], N
     return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
 
 
-def _callbacks(tell: Callable[[Row], None], agent: Agent, until: int) -> list[Callback]:
+def _callbacks(tell: Callable[[Row], None], more: tuple[Callback, ...], agent: Agent, until: int) -> list[Callback]:
     """What passes on the events of a run, and says when its update is compiled."""
 
     @contextmanager
@@ -160,9 +171,10 @@ def _callbacks(tell: Callable[[Row], None], agent: Agent, until: int) -> list[Ca
         yield
 
     agent.trainer.learner.while_compiling = compiling
-    return [partial(_pass_on, tell)]
+    return [partial(_pass_on, tell), *more]
 
 
 def _pass_on(tell: Callable[[Any], None], event: Event, agent: Agent) -> None:
+    """A callback, in a worker: what its parent shows."""
     if isinstance(event, Progress | Warned | Evaluated):
         tell(event.row())
