@@ -209,3 +209,13 @@ def test_setting_that_cannot_act_leaves_the_run_that_was_to_be_overwritten(finis
     assert train("run", "--overwrite", "--channels", "4", "4", "4") == 1
     assert "channels is for images" in one_line(capsys)
     assert (here / "run" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    "flags", [("--steps", "9"), ("--schedules", "restart"), ("--learning-rate", "0.1"), ("--env", "CartPole-v1")]
+)
+def test_changes_of_a_single_run_are_refused_for_several(flags, here, capsys):
+    (here / "several").mkdir()
+    (here / "several" / "comparison.json").write_text("{}")
+    assert main(["resume", "several", *flags]) == 1
+    assert f"{flags[0]}" in one_line(capsys)

@@ -89,6 +89,12 @@ class Resume:
         from cdqn.runs.comparison import is_comparison
         from cdqn.runs.runner import resume_run
 
+        of_several = is_comparison(self.run_folder) or suite.is_suite(self.run_folder)
+        if of_several and (self.steps, self.schedules, self.learning_rate, self.env) != (None, None, None, Env()):
+            raise ConfigError(
+                f"{self.run_folder} holds several runs, whose settings stay: --steps, --schedules, --learning-rate and "
+                "--env are for a single run, a folder in it"
+            )
         if is_comparison(self.run_folder):
             return finish_comparison(self.run_folder, self.where.pool(), self.allow_import)
         if suite.is_suite(self.run_folder):
