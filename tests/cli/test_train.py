@@ -236,3 +236,13 @@ def test_memory_of_frames_is_told_as_it_will_be_at_the_end_and_when_full(steps, 
     assert re.match("images of 1×80×100, 2 actions · preset images · " + sentence, said)
     half = dataclasses.replace(config, discard_fraction=0.5)
     assert memory_estimate(spec, half) == memory_estimate(spec, config, 500)
+
+
+@pytest.mark.parametrize(
+    "flags", [("--steps", "9"), ("--schedules", "restart"), ("--learning-rate", "0.1"), ("--env", "CartPole-v1")]
+)
+def test_changes_of_a_single_run_are_refused_for_several(flags, here, capsys):
+    (here / "several").mkdir()
+    (here / "several" / "comparison.json").write_text("{}")
+    assert main(["resume", "several", *flags]) == 1
+    assert f"{flags[0]}" in one_line(capsys)

@@ -7,7 +7,7 @@ where it runs: the others need not wait for it.
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from tyro.conf import Positional
 
@@ -47,6 +47,9 @@ class Train:
     """Delete the run that is in the folder, if there is one, and begin anew."""
     config: ConfigFlags = field(default_factory=Settings)
 
+    given: ClassVar[dict[str, Any]] = {}
+    """Settings named on the command line."""
+
     def run(self) -> int:
         from cdqn.agent import Agent
         from cdqn.runs.folders import remove_run, require_new
@@ -61,7 +64,7 @@ class Train:
         if not self.overwrite:
             require_new(run, ", --overwrite replaces it")
         agent = Agent.from_config(self.env_id, self.config, self.preset)
-        require_acting(getattr(self, "given", ()), agent.spec, agent.config)
+        require_acting(self.given, agent.spec, agent.config)
         if self.overwrite:
             remove_run(run)
         announce(agent, self.preset)
@@ -93,6 +96,12 @@ class Resume:
         from cdqn.runs.runner import resume_run
         from cdqn.runs.sweep.plan import is_sweep
 
+        of_several = is_comparison(self.run_folder) or suite.is_suite(self.run_folder)
+        if of_several and (self.steps, self.schedules, self.learning_rate, self.env) != (None, None, None, Env()):
+            raise ConfigError(
+                f"{self.run_folder} holds several runs, whose settings stay: --steps, --schedules, --learning-rate and "
+                "--env are for a single run, a folder in it"
+            )
         if is_comparison(self.run_folder):
             return finish_comparison(self.run_folder, self.where.pool(), self.allow_import)
         if suite.is_suite(self.run_folder):
