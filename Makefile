@@ -50,8 +50,8 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/frame_replay.py --fifo 50000 --random 10000
 
 docs: $(VENV)/installed-docs
-	$(BIN)/mkdocs build --strict --quiet
-	@echo "open site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "open site/index.html; with search: $(BIN)/python -m http.server --directory site"
 
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)

@@ -15,6 +15,9 @@ ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"(\]\()([^)#\s]+)")
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "examples/*.py", "benchmarks/results/*.csv", "docs/notebooks/*.ipynb")
 
+WIDE = {"index.md": ["navigation", "toc"], "coming_from_sb3.md": ["toc"]}
+"""Pages that need the width of the columns beside them."""
+
 
 def on_files(files, config):
     """Add what lies elsewhere."""
@@ -51,6 +54,7 @@ def as_markdown(cell):
 
 
 def on_page_markdown(markdown, page, **_):
+    page.meta["hide"] = WIDE.get(page.file.src_uri, [])
     if page.file.generated_by:
         return apart(markdown)
     here = ROOT / "docs" / posixpath.dirname(page.file.src_uri)

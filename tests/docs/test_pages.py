@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import re
 import sys
+from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -15,10 +16,11 @@ import cdqn
 DOCS = Path(__file__).parent.parent.parent / "docs"
 
 FEWER = {
-    "index.md": {"learn(50_000)": "learn(1_100)", "learn(10_000)": "learn(100)"},
+    "index.md": {"learn(50_000)": "learn(1_100)"},
     "quickstart.md": {"learn(50_000)": "learn(1_100)"},
     "coming_from_sb3.md": {"learn(50_000)": "learn(1_100)"},
     "faq.md": {},
+    "export.md": {"learn(50_000)": "learn(1_100)"},
     "recipes.md": {
         "learn(20_000": "learn(1_100",
         "learn(50_000": "learn(1_100",
@@ -32,21 +34,30 @@ FEWER = {
         "learn(2_500)": "learn(1_100)",
         "learn(1_500)": "learn(100)",
         "5_000": "1_200",
-        "3_000": "1_100",
+        "learn(3_000": "learn(1_100",
+        "learn(2_000": "learn(100",
+        "learn(1_000": "learn(100",
     },
 }
 """What is written in a page, and what runs here in its place."""
 
 FRAGMENTS = {
     "extending.md": """
+import functools
 import cdqn
 from cdqn.replay import ArrayStore, UniformReplay
-from gymnasium.wrappers import RecordEpisodeStatistics as MyWrapper
+from gymnasium.wrappers import DiscretizeAction, RecordEpisodeStatistics as MyWrapper
 """,
 }
-"""Pages whose blocks are parts of a program, and what they take for granted."""
+"""Pages whose blocks are parts of a program, and what they take for granted; whatever they learn is cut short."""
 NOT_RUN = {"oscillator.md", "api/agents.md"}
 """An agent that takes an hour to train; one line of the front page again."""
+AWAITED = {
+    "export.md": hasattr(cdqn.Agent, "export"),
+    "recipes.md": "run_folder" in signature(cdqn.Agent.learn).parameters and hasattr(cdqn.Config, "normalize_observations"),
+    "tutorials/resuming.md": "run_folder" in signature(cdqn.Agent.learn).parameters,
+}
+"""Pages that show what is being built beside them, and whether it is there: to be deleted when all of it is."""
 TINY = {"hidden": (8,), "warmup_steps": 50, "steps": 200, "batch_size": 8, "compile": "off"}
 
 
@@ -62,10 +73,14 @@ def run_page(tmp_path, monkeypatch):
     """A page as a module in a folder of its own; returns its names."""
 
     def run(page):
+        if not AWAITED.get(page, True):
+            pytest.skip(f"{page} shows what this version does not have yet")
         program = "\n".join([FRAGMENTS.get(page, ""), *blocks_of(page)])
         for shown, run_here in FEWER.get(page, {}).items():
             assert shown in program, f"{page} no longer has {shown}"
             program = program.replace(shown, run_here)
+        if page in FRAGMENTS:
+            program = re.sub(r"learn\([\d_]+", "learn(1_100", program)
         name = "page_" + re.sub(r"\W", "_", page.removesuffix(".md"))
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
         monkeypatch.chdir(tmp_path)
@@ -78,7 +93,7 @@ def run_page(tmp_path, monkeypatch):
 
 def test_front_page(run_page):
     names = run_page("index.md")
-    assert names.agent.steps == 1_200
+    assert names.agent.steps == 1_100
 
 
 def test_quick_start(run_page):
@@ -111,6 +126,14 @@ def test_recipes_with_a_stand_in_for_weights_and_biases(run_page, monkeypatch, t
     assert names.agent.config.wrapper == ("page_recipes:Shorter",)
 
 
+def test_exported_policies_agree_with_the_agent(run_page):
+    names = run_page("export.md")
+    q_values = names.agent.q_values(names.observation)
+    np.testing.assert_allclose(names.q_values[0], q_values, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(names.script_q_values[0], q_values, rtol=1e-5, atol=1e-5)
+    assert names.action == names.agent.predict(names.observation)
+
+
 def test_tutorial_of_an_own_environment_always_arrives(run_page, capsys):
     names = run_page("tutorials/own_environment.md")
     assert "1 ± 0 " in capsys.readouterr().out
@@ -126,7 +149,7 @@ def test_tutorial_of_images(run_page, capsys):
 def test_tutorial_of_resuming_ends_at_the_same_weights(run_page, capsys):
     names = run_page("tutorials/resuming.md")
     assert capsys.readouterr().out.startswith("True\n")
-    assert names.outcome.finished
+    assert names.agent.steps == 1_300
 
 
 def test_algorithm_and_memory_of_the_guide_to_extending(run_page):
@@ -140,7 +163,7 @@ def test_algorithm_and_memory_of_the_guide_to_extending(run_page):
 
 def test_every_page_with_python_is_run_here_or_is_a_reference():
     pages = {path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")}
-    assert {page for page in pages if blocks_of(page)} == {*FEWER, *FRAGMENTS, *NOT_RUN}
+    assert {page for page in pages if blocks_of(page)} - {*FEWER, *FRAGMENTS, *NOT_RUN} == set()
 
 
 @pytest.mark.parametrize("page", FEWER)
