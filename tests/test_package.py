@@ -9,6 +9,8 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path
 
+import yaml
+
 import cdqn
 
 ROOT = Path(__file__).parent.parent
@@ -17,6 +19,8 @@ LARGEST_FILE, LARGEST_ARCHIVE = 300_000, 2_000_000
 
 COMMANDS = """
 import functools
+import yaml
+
 import cdqn
 from cdqn.cli.main import main
 from cdqn.experiments.demo import runs
@@ -38,7 +42,7 @@ def test_archives_can_be_built_and_the_wheel_works_by_itself(tmp_path):
     assert python(tmp_path, "installed/bin/cdqn", "--version") == cdqn.__version__
     where, *printed = python(tmp_path, "-c", COMMANDS).splitlines()
     assert where == str(tmp_path / "installed" / "cdqn" / "__init__.py"), "not the checkout"
-    assert any("seeds that diverged" in line or "diverged" in line for line in printed)
+    assert any("diverged" in line for line in printed)
     assert {path.suffix for path in (tmp_path / "demo").iterdir()} >= {".png", ".csv"}
 
 
@@ -56,7 +60,9 @@ def build(folder):
 def python(folder, *arguments):
     """What Python prints when it is run there, without the checkout on its path."""
     environment = os.environ | {"PYTHONPATH": str(folder / "installed"), "COLUMNS": "200"}
-    done = subprocess.run([sys.executable, "-P", *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    environment["NUMBA_DISABLE_JIT"] = "1"  # a new folder has no cache of compiled loops, and few rows to loop over
+    command = [sys.executable, "-P", *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout.strip()
 
@@ -84,3 +90,12 @@ def check_wheel(path):
     assert metadata["Version"] == cdqn.__version__
     assert metadata["License-Expression"] == "MIT"
 
+
+def test_citation_names_the_paper_and_no_version_that_could_grow_old():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert {"cff-version", "message", "title", "authors"} <= citation.keys()
+    assert citation["authors"] == [{"name": "The cdqn developers"}]
+    paper = citation["preferred-citation"]
+    assert [author["family-names"] for author in paper["authors"]] == ["Wang", "Ueda"]
+    assert paper["year"] == 2022
+    assert "version" not in citation

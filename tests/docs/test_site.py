@@ -55,7 +55,8 @@ def broken_links(pages, site):
             parts = urlsplit(link)
             if parts.scheme or link.startswith("//"):
                 continue
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path))) if parts.path else name
+            path = posixpath.join(posixpath.dirname(name), unquote(parts.path))
+            target = posixpath.normpath(path) if parts.path else name
             known = (site / target).is_file()
             if not known or (parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids):
                 found.append((name, link))
