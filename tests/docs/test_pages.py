@@ -47,6 +47,7 @@ import functools
 import cdqn
 from cdqn.replay import ArrayStore, UniformReplay
 from gymnasium.wrappers import DiscretizeAction, RecordEpisodeStatistics as MyWrapper
+agent = cdqn.CDQN("CartPole-v1")
 """,
 }
 """Pages whose blocks are parts of a program, and what they take for granted; whatever they learn is cut short."""
@@ -81,7 +82,7 @@ def run_page(tmp_path, monkeypatch):
             assert shown in program, f"{page} no longer has {shown}"
             program = program.replace(shown, run_here)
         if page in FRAGMENTS:
-            program = re.sub(r"learn\([\d_]+", "learn(1_100", program)
+            program = re.sub(r"\b\d+_000\b", "1_100", program)
         name = "page_" + re.sub(r"\W", "_", page.removesuffix(".md"))
         (tmp_path / f"{name}.py").write_text(program, encoding="utf-8")
         monkeypatch.chdir(tmp_path)
