@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent
 LINK = re.compile(r"(\]\()([^)#\s]+)")
 OUTSIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "examples/*.py", "benchmarks/results/*.csv", "docs/notebooks/*.ipynb")
 
-WIDE = {"index.md": ["navigation", "toc"], "coming_from_sb3.md": ["toc"]}
+WIDE = {"index.md": ["navigation", "toc"], "coming_from_sb3.md": ["toc"], "notebooks/watch_dqn_diverge.md": ["toc"]}
 """Pages that need the width of the columns beside them."""
 
 
@@ -43,7 +43,8 @@ def as_page(path):
         title = path.stem.replace("_", " ").capitalize()
         return f"# {title}\n\n`{path.relative_to(ROOT).as_posix()}`\n\n```python\n{text}```\n"
     if path.suffix == ".ipynb":
-        return "\n\n".join(as_markdown(cell) for cell in json.loads(text)["cells"]) + "\n"
+        cells = [as_markdown(cell) for cell in json.loads(text)["cells"]]
+        return "\n\n".join([*cells, f"[The notebook itself]({path.name})"]) + "\n"
     return text.replace("](docs/", "](")
 
 
