@@ -50,7 +50,7 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/frame_replay.py --fifo 50000 --random 10000
 
 docs: $(VENV)/installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open site/index.html; with search: $(BIN)/python -m http.server --directory site"
 
 $(VENV)/created:
