@@ -27,7 +27,7 @@ FEWER = {
         "evaluation_period_steps=2_000": "evaluation_period_steps=1_000",
         "episodes=100": "episodes=5",
     },
-    "tutorials/own_environment.md": {"5_000": "1_500"},
+    "tutorials/own_environment.md": {"5_000": "1_500", "fields=10": "fields=5"},
     "tutorials/images.md": {"20_000": "2_020", "episodes=20": "episodes=2"},
     "tutorials/resuming.md": {
         "4_000": "1_200",
