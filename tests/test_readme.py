@@ -40,10 +40,20 @@ def test_loss_example_of_the_readme_gives_a_gradient():
 
 
 def test_links_of_the_documents_lead_somewhere():
-    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+    for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-        for link in re.findall(r"\]\((?!https?:)([^)#]+)[)#]", prose):
-            assert (page.parent / link).exists(), f"{page.name}: {link}"
+        for link in re.findall(r"\]\((?!https?:)([^)]+)\)", prose):
+            path, _, anchor = link.partition("#")
+            target = page.parent / path if path else page
+            assert target.exists(), f"{page.name}: {link}"
+            assert not anchor or anchor in anchors(target), f"{page.name}: {link}"
+
+
+def anchors(page):
+    """Those of the headings, as Git forges make them."""
+    prose = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.*)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def run_example(name, **arguments):
