@@ -5,6 +5,7 @@ death of its process, leaves the others alone. `open_plan` writes down which run
 they continue what is there.
 """
 
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -142,6 +143,7 @@ def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], N
     run = folder / name
     callbacks = [partial(_pass_on, tell)]
     tune_process()
+    warnings.filterwarnings("ignore", category=UserWarning, module="cdqn")  # said once, where the run was planned
     import_pieces(vars(config))  # whoever planned the run has named them
     if not (run / "config.json").exists():
         return train_run(Agent.from_config(env_id, config), run, callbacks, stop=stop).finished
