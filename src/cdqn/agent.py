@@ -41,7 +41,7 @@ from cdqn.presets import default_preset, get_preset, make_config
 from cdqn.storage.checkpoint import State, newest_step, save_checkpoint
 from cdqn.storage.files import write_text, writing
 from cdqn.storage.named_code import import_pieces, name_of, named_wrappers
-from cdqn.training.build import require_acting
+from cdqn.training.build import MAKING, how_to_make, require_acting
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Row
 from cdqn.training.q_module import QModule, export
@@ -312,17 +312,6 @@ class Agent:
         self.trainer.load_policy_state(policy)
         self.trainer.collector.steps = step
         self.only_plays = True
-
-
-MAKING = ("env_kwargs", "wrapper")
-"""Settings with which an environment is made."""
-
-
-def how_to_make(env: EnvLike, config: Config) -> dict[str, Any]:
-    """What `make_vec` is told besides the environment."""
-    if atari_game(env):
-        return {"preprocessing": config.preprocessing}
-    return {"kwargs": config.environment_kwargs, "wrappers": named_wrappers(config.wrapper)}
 
 
 ACT_ON_FOLDERS = ("checkpoint_period_steps", "candidate_period_steps")

@@ -4,7 +4,6 @@ import dataclasses
 import importlib
 import re
 import sys
-from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -53,13 +52,6 @@ agent = cdqn.CDQN("CartPole-v1")
 """Pages whose blocks are parts of a program, and what they take for granted; whatever they learn is cut short."""
 NOT_RUN = {"oscillator.md", "sweeping.md", "api/agents.md"}
 """An agent that takes an hour to train; what examples/sweep.py does; one line of the front page again."""
-HAS_FOLDERS = "run_folder" in signature(cdqn.Agent.learn).parameters
-AWAITED = {
-    "export.md": hasattr(cdqn.Agent, "export"),
-    "recipes.md": HAS_FOLDERS and hasattr(cdqn.Config, "normalize_observations"),
-    "tutorials/resuming.md": HAS_FOLDERS,
-}
-"""Pages that show what is being built beside them, and whether it is there: to be deleted when all of it is."""
 TINY = {"hidden": (8,), "warmup_steps": 50, "steps": 200, "batch_size": 8, "compile": "off"}
 
 
@@ -75,8 +67,6 @@ def run_page(tmp_path, monkeypatch):
     """A page as a module in a folder of its own; returns its names."""
 
     def run(page):
-        if not AWAITED.get(page, True):
-            pytest.skip(f"{page} shows what this version does not have yet")
         program = "\n".join([FRAGMENTS.get(page, ""), *blocks_of(page)])
         for shown, run_here in FEWER.get(page, {}).items():
             assert shown in program, f"{page} no longer has {shown}"

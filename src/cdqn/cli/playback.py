@@ -7,12 +7,13 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from cdqn.agent import Agent, how_to_make, require_seed
+from cdqn.agent import Agent, require_seed
 from cdqn.envs import make_vec
 from cdqn.envs.evaluation import evaluating, statistics_of
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
 from cdqn.integrations.video import write_video
 from cdqn.storage.files import writing
+from cdqn.training.build import how_to_make
 from cdqn.training.exploration import EpsilonGreedy
 
 

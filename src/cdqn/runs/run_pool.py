@@ -5,6 +5,7 @@ death of its process, leaves the others alone. `open_plan` writes down which run
 they continue what is there.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -155,11 +156,13 @@ def train_or_resume(
     callbacks = partial(_callbacks, tell, more)
     tune_process()
     import_pieces(vars(config))  # whoever planned the run has named them
-    if not (run / "config.json").exists():
-        agent = Agent.from_config(env_id, config)
-        return train_run(agent, run, callbacks(agent, config.steps), stop=stop).finished
-    allowed = module_of(env_id) or ()  # whoever planned the run has named it
-    return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module="cdqn")  # said once, where the run was planned
+        if not (run / "config.json").exists():
+            agent = Agent.from_config(env_id, config)
+            return train_run(agent, run, callbacks(agent, config.steps), stop=stop).finished
+        allowed = module_of(env_id) or ()  # whoever planned the run has named it
+        return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
 
 
 def _callbacks(tell: Callable[[Row], None], more: tuple[Callback, ...], agent: Agent, until: int) -> list[Callback]:

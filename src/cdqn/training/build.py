@@ -21,6 +21,16 @@ from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformRep
 from cdqn.storage.named_code import is_code_name, named
 from cdqn.training.learner import Learner
 
+MAKING = ("env_kwargs", "wrapper")
+"""Settings with which an environment is made."""
+
+
+def how_to_make(env: EnvLike, config: Config) -> dict[str, Any]:
+    """What `make_vec` is told besides the environment."""
+    if atari_game(env):
+        return {"preprocessing": config.preprocessing}
+    return {"kwargs": config.environment_kwargs, "wrappers": named_wrappers(config.wrapper)}
+
 
 def make_learner(spec: EnvSpec, config: Config) -> Learner:
     """The learner with which a run begins: a function of its configuration, the seed included."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdqn.agent import MAKING, Agent
+from cdqn.agent import Agent
 from cdqn.config import Config
 from cdqn.envs import kind_of
 from cdqn.errors import CheckpointError, ConfigError
@@ -29,6 +29,7 @@ from cdqn.runs.sweep.trials import Trial
 from cdqn.storage.files import VERSION, read_json, require_no_links, write_json, write_text, writing
 from cdqn.storage.named_code import import_allowed, import_pieces, named_wrappers
 from cdqn.storage.plain_values import COUNT, require_number
+from cdqn.training.build import MAKING
 
 FIRST_SEED = 1000
 """So that the seeds that people report, 0, 1, …, were not used to choose."""
