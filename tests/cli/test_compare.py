@@ -181,7 +181,7 @@ def test_several_environments_and_variants_are_trained_told_and_resumed(here, ca
         (["CartPole-v1"], "CartPole-v1 is named twice: name each environment once"),
         (["--algorithms", "dqn,cdqn,dqn"], "dqn is named twice: name each algorithm once"),
         (["--algorithms", "cdqn,ddqn"], "there is no algorithm 'ddqn'"),
-        (["--algorithm", "dqn"], "write --algorithms dqn,"),
+        (["--algorithm", "dqn"], "give --algorithms cdqn,dqn"),
         (["--seeds", "0"], "seeds is 0"),
         (["--seeds", "500"], "are 1500 runs: at most 1000"),
         (["--seeds", "100", "--vary", "n_step=1,2,3,4"], "variants 12 × seeds 100 are 1200 runs"),

@@ -3,7 +3,6 @@
 import io
 import os
 import shutil
-import subprocess
 import sys
 
 import gymnasium as gym
@@ -147,18 +146,3 @@ def test_figures_are_listed_with_what_they_take(monkeypatch, capsys):
         assert figure.label in line
     for words in ("6 runs, 300M steps", "seconds", "30 min", "1,234.5 h", "1.1 GB", "pip install 'cdqn[minatar]'"):
         assert words in " ".join(text.split())
-
-
-WITHOUT_PYTORCH = """
-import sys
-from cdqn.cli.main import main
-for arguments in (["list"], ["list", "presets"], ["list", "runs"], ["--help"], ["train", "--help"], ["--version"]):
-    assert main([*arguments, *(["--runs", sys.argv[1]] if arguments[0] == "list" else [])]) == 0
-assert not {"torch", "numba", "matplotlib"} & set(sys.modules)
-"""
-
-
-def test_what_only_shows_something_does_not_wait_for_pytorch(finished_run):
-    command = [sys.executable, "-c", WITHOUT_PYTORCH, str(finished_run.parent)]
-    shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert "2,000 of 2,000" in shown

@@ -43,7 +43,7 @@ def test_lists_and_arrays_become_tuples_of_numbers():
     assert numbers(np.array([8, 4])) == (8, 4)
     assert [type(n) for n in numbers(np.array([8, 4]))] == [int, int]
     assert numbers([1, "x"]) == (1, "x")
-    assert numbers(7) == ()
+    assert numbers(7) == (None,), "no list, which no setting takes"
     assert pairs([[0.5, 0.1], (1, 2)]) == ((0.5, 0.1), (1, 2))
     assert pairs([0.5]) == ((0.5,),)
     assert pairs(3) == ((),)
@@ -75,12 +75,12 @@ def test_own_code_is_accepted_where_it_can_be_named():
         require_choice("x", "c", ("a", "b"), lambda name: ":" in name)
 
 
-@pytest.mark.parametrize(("sizes", "count"), [((1, 2), None), ((3,), 1), (None, 2)])
+@pytest.mark.parametrize(("sizes", "count"), [((1, 2), None), ((), None), ((3,), 1), (None, 2)])
 def test_sizes_of_the_right_number_are_accepted(sizes, count):
     require_sizes("x", sizes, count, "sizes")
 
 
-@pytest.mark.parametrize(("sizes", "count"), [((), None), ((1, 2), 3), ((0,), None), ((1.5,), None), ((10**7,), None)])
+@pytest.mark.parametrize(("sizes", "count"), [((), 2), ((1, 2), 3), ((0,), None), ((1.5,), None), ((10**7,), None)])
 def test_sizes_that_cannot_be_are_refused(sizes, count):
     with pytest.raises(ConfigError, match=r"x is .* must be some sizes from 1 to 1000000"):
         require_sizes("x", sizes, count, "some sizes")

@@ -14,11 +14,11 @@ from torch import nn
 
 from cdqn.algorithms import Algorithm, Assessment, Network, TensorBatch
 from cdqn.config import Config
-from cdqn.envs import EnvSpec
+from cdqn.envs import EnvLike, EnvSpec, atari_game
 from cdqn.errors import CdqnError, ConfigError
 from cdqn.nn.networks import make_network
 from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformReplay
-from cdqn.storage.named_code import is_code_name, named
+from cdqn.storage.named_code import is_code_name, named, named_wrappers
 from cdqn.training.learner import Learner
 
 MAKING = ("env_kwargs", "wrapper")
