@@ -180,7 +180,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "tabular": Preset(
         kind="discrete",
-        source="one-hot codes of numbered states (FrozenLake, Taxi); chosen in docs/tuning.md, measured in docs/results.md",
+        source="one-hot codes of numbered states (FrozenLake, Taxi); docs/tuning.md, measured in docs/results.md",
         settings=_TABULAR,
         per_algorithm=_TARGET_PERIODS,
     ),
