@@ -172,6 +172,7 @@ _TABULAR = _VECTOR | {
     "dueling": False,
     "n_step": 1,  # returns over several steps contain the falls of exploration
     "learning_rate": 1e-2,  # each number is its own, and is touched once in a hundred updates
+    "epsilon_middle_fraction": 0.3,  # nothing is known of a state from its neighbours: each is to be seen
 }
 _MINATAR = {
     "steps": 200_000,
