@@ -209,7 +209,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "tabular": Preset(
         kind="discrete",
-        source="numbered states (FrozenLake, Taxi), one-hot; chosen in docs/tuning.md, measured in docs/results.md",
+        source="a table for numbered states (FrozenLake, Taxi); chosen in docs/tuning.md, measured in docs/results.md",
         settings=_TABULAR,
         per_algorithm=_TARGET_PERIODS,
     ),
