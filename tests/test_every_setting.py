@@ -39,6 +39,7 @@ ACTS = {
     "seed": 4,
     "steps": 400,
     "gamma": 0.9,
+    "normalize_observations": True,
     "normalize_rewards": False,
     "reward_clip": True,
     "n_step": 1,

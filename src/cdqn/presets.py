@@ -144,6 +144,7 @@ _TABULAR = _VECTOR | {
     "dueling": False,
     "n_step": 1,  # returns over several steps contain the falls of exploration
     "learning_rate": 1e-2,  # each number is its own, and is touched once in a hundred updates
+    "epsilon_middle_fraction": 0.3,  # nothing is known of a state from its neighbours: each is to be seen
 }
 _MINATAR = {
     "steps": 200_000,
@@ -180,7 +181,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "tabular": Preset(
         kind="discrete",
-        source="one-hot codes of numbered states (FrozenLake, Taxi); docs/tuning.md, measured in docs/results.md",
+        source="a table for numbered states (FrozenLake, Taxi); chosen in docs/tuning.md, measured in docs/results.md",
         settings=_TABULAR,
         per_algorithm=_TARGET_PERIODS,
     ),

@@ -94,7 +94,7 @@ def test_environment_is_made_and_wrapped_as_asked(object_run, here, capsys):
 def test_run_on_an_environment_object_is_played_with_the_one_that_is_named(object_run, here, capsys):
     play = ["play", str(object_run), "--video", "a.gif", "--max-steps", "3", "--env", "CartPole-v1"]
     assert main(play) == 0
-    assert capsys.readouterr().out.startswith("returns: 3\n")
+    assert capsys.readouterr().out.startswith("return: 3\n")
 
 
 def test_run_on_an_environment_object_is_resumed_with_the_one_that_is_named(object_run, here, monkeypatch):

@@ -34,6 +34,7 @@ def test_missing_package_is_named_with_its_extra(module, load, extra, monkeypatc
         ("minigrid:MiniGrid-Empty-5x5-v0", "minigrid"),
         ("BabyAI-GoToObj-v0", "minigrid"),
         ("highway-fast-v0", "highway-env"),
+        ("roundabout", "highway-env"),
         ("highway_env:intersection-multi-agent-v1", "highway-env"),
         ("MinAtar/Asterix-v1", "MinAtar"),
         ("other:MiniGrid-Empty-5x5-v0", None),

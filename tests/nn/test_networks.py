@@ -181,9 +181,11 @@ def test_table_shares_nothing_between_states_and_has_a_twin_in_numpy():
     assert parameter_count(network) == 15
     codes = torch.eye(5, dtype=torch.int8)
     network(codes[2:3])[0, 1].backward()
-    assert network.values.weight.grad.nonzero().tolist() == [[1, 2]]
+    assert network.q_SA.grad.nonzero().tolist() == [[2, 1]]
     acting = network.numpy_forward()
     with torch.no_grad():
-        network.values.weight[1, 2] = 7.0
+        assert torch.all((network.q_SA - 1).abs() < 0.2), "what has not been tried looks good"
+        assert len(network.q_SA.unique()) == 15
+        network.q_SA[2, 1] = 7.0
     assert acting(codes.numpy())[2, 1] == 7.0, "on the memory of the weights"
     np.testing.assert_array_equal(acting(codes.numpy()), network(codes).detach().numpy())

@@ -115,7 +115,8 @@ def test_signal_stops_all_runs_with_a_checkpoint_and_starts_no_other(send, numbe
 
 def test_run_says_that_its_update_is_compiled():
     rows, agent = [], small_agent()
-    (callback,) = _callbacks(rows.append, agent, 200)
+    callback, another = _callbacks(rows.append, (len,), agent, 200)
+    assert another is len
     with agent.trainer.learner.while_compiling():
         assert rows == [{"kind": "compiling", "step": 0}]
     callback(progress(), agent)

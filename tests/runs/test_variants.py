@@ -72,7 +72,7 @@ def test_what_cannot_be_varied_is_one_clear_line(texts, words):
         ("gamma=2", "gamma is 2.0: it must be within [0, 1]"),
         ("dueling=maybe", "dueling is 'maybe': it must be True or False"),
         ("loss=huge", "loss is 'huge': it must be one of huber, mse"),
-        ("hidden=64 many", "hidden is (64, 'many'): it must be one or more widths"),
+        ("hidden=64 many", "hidden is (64, 'many'): it must be widths"),
         ("env_kwargs={", "env_kwargs is '{', which is not JSON"),
         ("learning_rate_drops=[[", "learning_rate_drops is"),
     ],

@@ -43,7 +43,7 @@ def test_lists_and_arrays_become_tuples_of_numbers():
     assert numbers(np.array([8, 4])) == (8, 4)
     assert [type(n) for n in numbers(np.array([8, 4]))] == [int, int]
     assert numbers([1, "x"]) == (1, "x")
-    assert numbers(7) == (None,), "no list, which no setting takes"
+    assert numbers(7) == (None,), "which is not the empty list, and is refused"
     assert pairs([[0.5, 0.1], (1, 2)]) == ((0.5, 0.1), (1, 2))
     assert pairs([0.5]) == ((0.5,),)
     assert pairs(3) == ((),)

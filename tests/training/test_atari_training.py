@@ -194,7 +194,7 @@ def test_game_without_preset_gets_the_one_for_laptops(tmp_path, capsys):
     assert config["frame_size"] == list(PRESETS["laptop"].settings["frame_size"])
     assert config["sticky_actions"] == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "preset laptop, sticky actions 0; replay memory: about" in printed
+    assert "preset laptop · sticky actions 0 · replay memory: about" in printed
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

@@ -104,6 +104,8 @@ def test_numbered_states_are_learned_as_a_table_or_with_the_widths_that_are_give
     assert table.learn(80).predict(3) in range(4)
     layered = cdqn.CDQN("FrozenLake-v1", hidden=(8,), **SMALL)
     assert len(layered.weights) == 16 * 8 + 8 + 8 * 4 + 4
+    with pytest.raises(ConfigError, match="a table has first values of its own; drop it"):
+        cdqn.CDQN("FrozenLake-v1", initial_weights="pytorch", **SMALL)
     with pytest.raises(ConfigError, match="a table is for numbered states: this environment has vector observations"):
         cdqn.CDQN("CartPole-v1", hidden=(), dueling=False, **SMALL)
 

@@ -213,7 +213,8 @@ def test_network_of_ones_own_is_given_32_bits():
         assert spec.observation_dtype == np.float32
         return torch.nn.Linear(2, spec.num_actions)  # which takes no integers
 
-    agent = cdqn.CDQN(IntegerEnv(), network=network, normalize_observations=True, **TINY).learn(100)
+    tiny = {name: value for name, value in TINY.items() if name != "hidden"}
+    agent = cdqn.CDQN(IntegerEnv(), network=network, normalize_observations=True, **tiny).learn(100)
     assert agent.trainer.learner.updates > 0
 
 

@@ -165,7 +165,8 @@ def test_network_with_buffers_is_exported_as_it_acts(tmp_path):
     def network(spec):
         return nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, spec.num_actions))
 
-    agent = cdqn.CDQN("CartPole-v1", network=network, **TINY).learn(80)
+    tiny = {name: value for name, value in TINY.items() if name != "hidden"}
+    agent = cdqn.CDQN("CartPole-v1", network=network, **tiny).learn(80)
     x = np.random.default_rng(0).normal(size=(5, 4)).astype(np.float32)
     script = torch.jit.load(agent.export(tmp_path / "a.pt"))
     assert script(torch.from_numpy(x)).numpy() == pytest.approx(agent.q_values(x), rel=1e-5, abs=1e-6)

@@ -38,7 +38,7 @@ NAMED_ENVIRONMENTS = 3
 
 @dataclass
 class Compare:
-    """Train several algorithms or variants of settings, with several seeds; leaves tables and a picture."""
+    """Compare algorithms, or variants of settings, over several seeds; leaves tables and a picture."""
 
     env_ids: Positional[tuple[str, ...]]
     """One or several: Gymnasium ids such as CartPole-v1, Atari games such as Pong, module:id for one of your own."""

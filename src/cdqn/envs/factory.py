@@ -5,6 +5,7 @@ that an episode is its seed and its actions, and can be played again after a cra
 """
 
 import difflib
+import functools
 import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -302,12 +303,17 @@ def _find(env_id: str) -> Callable[..., Any]:
 
 def _with_time_limit(make: Callable[..., Any], **kwargs: Any) -> Any:
     if "max_episode_steps" not in kwargs:
-        warnings.warn(
-            f"the environment has no time limit: episodes are cut off after {TIME_LIMIT} steps; "
-            """for another limit --env-kwargs '{"max_episode_steps": 1000}'""",
-            stacklevel=2,
-        )
+        _tell_of_time_limit()
     return make(**{"max_episode_steps": TIME_LIMIT, **kwargs})
+
+
+@functools.cache  # once, however many are made
+def _tell_of_time_limit() -> None:
+    warnings.warn(
+        f"the environment has no time limit: episodes are cut off after {TIME_LIMIT} steps; "
+        """for another limit --env-kwargs '{"max_episode_steps": 1000}'""",
+        stacklevel=2,
+    )
 
 
 def _is_endless(spec: Any) -> bool:

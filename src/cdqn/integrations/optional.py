@@ -29,7 +29,7 @@ KNOWN_PACKAGES: dict[str, KnownPackage] = {
     "minigrid": KnownPackage("(MiniGrid|BabyAI)-.+", "minigrid", "minigrid", "minigrid"),
     "highway_env": KnownPackage(
         "(highway|merge|roundabout|intersection|exit|two-way|u-turn|lane-keeping|parking|racetrack)"
-        "(-(fast|generic|multi-agent|ActionRepeat|parked|large|oval))?-v[0-9]+",
+        "(-(fast|generic|multi-agent|ActionRepeat|parked|large|oval))?(-v[0-9]+)?",
         "highway-env",
         "highway-env",
         "highway_env",

@@ -57,6 +57,10 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
                 "hidden is empty, and a table is for numbered states: this environment has "
                 f"{spec.kind} observations of shape {spec.observation_shape}; give widths, --hidden 128 128"
             )
+        if not config.hidden and config.initial_weights != "he":
+            raise ConfigError(
+                f"initial_weights {config.initial_weights!r}: a table has first values of its own; drop it"
+            )
         dueling = config.dueling if dueling is None else dueling
         board = spec.kind == "board"
         return make_network(

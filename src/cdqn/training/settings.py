@@ -22,6 +22,7 @@ class Settings(TypedDict, total=False):
     env_kwargs: Mapping[str, Any] | str | None
     wrapper: Code | Sequence[Code]
     num_envs: int
+    normalize_observations: bool
     normalize_rewards: bool
     reward_clip: bool
     frame_size: Sequence[int] | None

@@ -8,8 +8,9 @@ import signal
 import pytest
 
 from cdqn.errors import CheckpointError
+from cdqn.runs import run_pool
 from cdqn.runs.folders import locked
-from cdqn.runs.sweep import search, sweep, trial_run
+from cdqn.runs.sweep import search, sweep
 from cdqn.runs.sweep.plan import open_sweep, read_sweep
 from cdqn.runs.sweep.search import Search, resume_sweep, run_sweep
 from cdqn.runs.sweep.trial_run import TrialRunEnd
@@ -163,7 +164,7 @@ def test_folder_that_the_machines_do_not_share_is_said(begin):
 
 def killed(folder, plan, at_word):
     """A sweep in a process that is killed, without a warning, when a run has said so many words."""
-    real, said = trial_run.pass_on, 0
+    real, said = run_pool._pass_on, 0
 
     def pass_on(tell, event, agent):
         nonlocal said
@@ -172,7 +173,7 @@ def killed(folder, plan, at_word):
             os.kill(os.getpid(), signal.SIGKILL)
         real(tell, event, agent)
 
-    trial_run.pass_on = pass_on
+    run_pool._pass_on = pass_on
     run_sweep(folder, plan, InlinePool())
 
 

@@ -2,9 +2,9 @@
 
 import json
 
+from cdqn.runs import run_pool
 from cdqn.runs.run_pool import PlannedRun
 from cdqn.runs.stopping import Stop
-from cdqn.runs.sweep import trial_run
 from cdqn.runs.sweep.trial_run import TrialTask, evaluations_of, train_trial_run
 from cdqn.runs.sweep.trials import Trial
 from cdqn.storage.checkpoint import newest_step
@@ -51,14 +51,14 @@ def test_pruned_run_says_so_keeps_its_folder_and_stays_pruned(tmp_path):
 def test_stopped_run_goes_on_and_is_judged_by_all_its_evaluations(tmp_path, monkeypatch):
     whole, _ = train(tmp_path / "whole", limits=AT_180)
     stop = Stop()
-    real = trial_run.pass_on
+    real = run_pool._pass_on
 
     def stopping(tell, event, agent):
         real(tell, event, agent)
         if event.step >= 140:
             stop.request()
 
-    monkeypatch.setattr(trial_run, "pass_on", stopping)
+    monkeypatch.setattr(run_pool, "_pass_on", stopping)
     end, _ = train(tmp_path / "parts", limits=AT_180, stop=stop)
     assert (end.finished, end.pruned) == (False, False)
     monkeypatch.undo()
@@ -69,14 +69,14 @@ def test_stopped_run_goes_on_and_is_judged_by_all_its_evaluations(tmp_path, monk
 def test_evaluation_that_is_caught_up_on_can_end_the_run(tmp_path, monkeypatch):
     """Stopped in the middle of the evaluation at step 180: it is done first thing, before any training."""
     stop = Stop()
-    real = trial_run.pass_on
+    real = run_pool._pass_on
 
     def stopping(tell, event, agent):
         real(tell, event, agent)
         if event.step >= 180 and event.row()["kind"] == "progress":
             stop.request()
 
-    monkeypatch.setattr(trial_run, "pass_on", stopping)
+    monkeypatch.setattr(run_pool, "_pass_on", stopping)
     end, _ = train(tmp_path, limits=AT_180, stop=stop)
     assert [step for step, _ in end.evaluations] == [60, 120], "the evaluation was not stopped: nothing is tested"
     monkeypatch.undo()

@@ -174,6 +174,13 @@ _USUAL: dict[Kind, dict[str, Any]] = {
         "gamma": [0.95, 0.98, 0.99, 0.995, 0.999],
         "hidden": [[64, 64], [128, 128], [256, 256]],
     },
+    "discrete": {
+        "learning_rate": {"low": 1e-3, "high": 1e-1, "log": True},
+        "target_period_updates": _PERIODS,
+        "n_step": {"low": 1, "high": 5},
+        "batch_size": [16, 32, 64, 128],
+        "gamma": [0.95, 0.98, 0.99, 0.995, 0.999],
+    },
     "board": {
         "learning_rate": {"low": 1e-4, "high": 3e-3, "log": True},
         "target_period_updates": _PERIODS,
