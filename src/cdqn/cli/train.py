@@ -75,7 +75,7 @@ class Train:
 
 @dataclass
 class Resume:
-    """Resume a run, a comparison, a suite or a sweep exactly where it stopped."""
+    """Resume a run, comparison, suite or sweep exactly where it stopped."""
 
     run_folder: Positional[Path]
     """A folder made by `cdqn train`, `cdqn compare`, `cdqn suite`, `cdqn sweep` or Agent.save."""

@@ -14,7 +14,7 @@ from cdqn.runs.sweep import search, sweep
 from cdqn.runs.sweep.plan import open_sweep, read_sweep
 from cdqn.runs.sweep.search import Search, resume_sweep, run_sweep
 from cdqn.runs.sweep.trial_run import TrialRunEnd
-from cdqn.runs.sweep.trials import Trial, best_of, read_trials
+from cdqn.runs.sweep.trials import Trial, best_of, is_beaten, read_trials
 from run_files import InlinePool, assert_same_end
 from small_sweep import SPACE, TINY, small_plan
 
@@ -38,7 +38,7 @@ class Played:
         (self.folder / name / "config.json").touch()
         config = task.planned.config
         means = [config.learning_rate * step + config.seed for step in (60, 120, 180, 240, 300)]
-        count = next((i + 1 for i in range(4) if trial_run.is_beaten(means[: i + 1], task.limits)), 5)
+        count = next((i + 1 for i in range(4) if is_beaten(means[: i + 1], task.limits)), 5)
         evaluations = [(60 * (i + 1), mean) for i, mean in enumerate(means[:count])]
         self.search.end_run(name, TrialRunEnd(finished and count == 5, finished and count < 5, evaluations))
 
