@@ -291,7 +291,7 @@ def test_each_algorithm_learns_to_choose_rightly(agent_class):
 
 
 def test_table_acts_at_random_until_a_reward_has_been_seen():
-    """Its first values are noise: on FrozenLake one run in three was greedy in them before it had found the goal."""
+    """On FrozenLake a run was greedy in first values before it had found the goal, and never found it."""
     agent = cdqn.CDQN("FrozenLake-v1", steps=1000, warmup_steps=40, hidden=(), compile="off", log_period_steps=1000)
     agent.learn(60)
     trainer = agent.trainer
