@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-fast fuzz check format bench clean help
+.PHONY: demo test test-fast fuzz check format bench docs clean help
 
 help:
 	@echo "make demo       see DQN diverge where C-DQN does not (below 5 minutes)"
@@ -14,6 +14,7 @@ help:
 	@echo "make fuzz       look for ways to break it: MINUTES=60 SEED=0"
 	@echo "make check      ruff, mypy, import-linter"
 	@echo "make bench      speed, memory and replay benchmarks"
+	@echo "make docs       the documentation as a site: site/index.html"
 
 demo: $(VENV)/installed
 	$(BIN)/cdqn demo
@@ -48,6 +49,10 @@ bench: $(VENV)/installed-bench
 	$(BIN)/python benchmarks/atari_speed.py
 	$(BIN)/python benchmarks/frame_replay.py --fifo 50000 --random 10000
 
+docs: $(VENV)/installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open site/index.html; with search: $(BIN)/python -m http.server --directory site"
+
 $(VENV)/created:
 	$(PYTHON) -m venv $(VENV)
 	touch $@
@@ -60,9 +65,13 @@ $(VENV)/installed-dev: $(VENV)/installed
 	$(INSTALL) --editable ".[dev]"
 	touch $@
 
+$(VENV)/installed-docs: $(VENV)/installed
+	$(INSTALL) --editable ".[docs]"
+	touch $@
+
 $(VENV)/installed-bench: $(VENV)/installed-dev
 	$(INSTALL) --editable ".[bench]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info
+	rm -rf $(VENV) build dist site src/*.egg-info

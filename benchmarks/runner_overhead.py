@@ -2,9 +2,9 @@
 
 python benchmarks/runner_overhead.py --repeats 3
 
-By hand: two shells, each of which trains its half of the runs one after the other with `cdqn train`. Every `cdqn train`
-starts Python and imports PyTorch anew, and draws a picture; the runner does that once for each process, and draws one in
-the end. So that the runner itself is measured, and not what it saves, each way is also timed at two lengths of the runs:
+By hand: two shells, each of which trains its half of the runs one after the other with `cdqn train`. Every one of these
+starts Python and imports PyTorch anew, and draws a picture; the runner does so once for each process, and draws one in
+the end. So that the runner itself is measured, and not what it saves, each way is also timed with runs of two lengths:
 the difference is time spent in training alone. Both ways alternate.
 """
 

@@ -1,32 +1,28 @@
-"""A small sweep over two settings and two seeds, two processes at a time: python examples/sweep.py"""
+"""A search for settings, as `cdqn sweep` does it. Run again it goes on where it stopped: python examples/sweep.py"""
 
-from concurrent.futures import ProcessPoolExecutor
-from itertools import product
-from multiprocessing import get_context
+from pathlib import Path
 
-import numpy as np
-import torch
+from cdqn.runs.sweep import sweep
+from cdqn.runs.sweep.trials import Trial, best_of
 
-import cdqn
-
-
-def train(n_step: int, learning_rate: float, seed: int, steps: int) -> float:
-    """The mean return of the last policy."""
-    torch.set_num_threads(1)  # one core for each run
-    agent = cdqn.CDQN("CartPole-v1", n_step=n_step, learning_rate=learning_rate, seed=seed)
-    return agent.learn(steps).evaluate(episodes=10).mean
+SPACE = {
+    "learning_rate": {"low": 1e-4, "high": 1e-2, "log": True},
+    "n_step": [1, 3, 5],
+    "hidden": [[64, 64], [128, 128]],
+}
 
 
-def main(steps: int = 20_000, seeds: int = 2) -> dict[tuple[int, float], float]:
-    settings = list(product((1, 3), (5e-4, 1e-3)))
-    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
-        runs = {
-            setting: [pool.submit(train, *setting, seed=1000 + seed, steps=steps) for seed in range(seeds)]
-            for setting in settings
-        }
-        return {setting: float(np.mean([run.result() for run in group])) for setting, group in runs.items()}
+def main(
+    trials: int = 8, steps: int = 20_000, seeds: int = 2, jobs: int = 2, folder: str | Path = "runs/example-sweep"
+) -> list[Trial]:
+    """All trials; the first has the default settings."""
+    return sweep("CartPole-v1", SPACE, folder, trials=trials, seeds=seeds, jobs=jobs, steps=steps)
 
 
 if __name__ == "__main__":
-    for (n_step, learning_rate), mean in main().items():
-        print(f"n_step {n_step}  learning_rate {learning_rate:g}  mean return {mean:.0f}")
+    trials = main()
+    for trial in trials:
+        reached = f"return {trial.value:.0f}" if trial.value is not None else trial.state
+        print(f"{trial.name}  {reached}  {trial.settings or 'the defaults'}")
+    if best := best_of(trials):
+        print(f"the best: {best.name}")

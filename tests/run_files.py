@@ -9,6 +9,8 @@ from pathlib import Path
 from cdqn.cli.main import main
 from cdqn.config import Config
 from cdqn.runs.run_pool import PlannedRun
+from cdqn.runs.stopping import Stop
+from cdqn.runs.workers.tasks import carry_out
 
 SMALL = ["--hidden", "16", "16", "--warmup-steps", "200", "--memory-size", "5000", "--evaluation-episodes", "4"]
 SMALL += ["--update-period-steps", "4"]
@@ -35,6 +37,38 @@ SMALL_SETTINGS = {
 def planned(env_id: str, **settings) -> PlannedRun:
     """A run of several, for `run_all`."""
     return PlannedRun(env_id, Config(**{**SMALL_SETTINGS, **settings}).resolved())
+
+
+class InlinePool:
+    """One worker, in this process: each task is done as soon as it is given."""
+
+    jobs = 1
+
+    def hire(self, perform, heeds_stop):
+        return _InlineWorker(perform)
+
+    def wait(self, workers, seconds):
+        return [worker for worker in workers if worker.events]
+
+
+class _InlineWorker:
+    def __init__(self, perform):
+        self.perform, self.stop, self.events = perform, Stop(), []
+
+    def send(self, task):
+        if task is None:
+            self.stop.request()
+        else:
+            carry_out(self.perform, task, lambda kind, value: self.events.append((kind, value)), self.stop)
+
+    def receive(self):
+        return self.events.pop(0)
+
+    def dismiss(self):
+        pass
+
+    def join(self):
+        pass
 
 
 def one_line(capsys) -> str:

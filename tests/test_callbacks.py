@@ -49,17 +49,19 @@ def test_evaluation_period_acts_in_python_as_in_the_command(tmp_path):
 @pytest.mark.parametrize("name", ["checkpoint_period_steps", "candidate_period_steps"])
 def test_settings_of_run_folders_are_refused_where_there_is_none(name, tmp_path):
     agent = agent_with(**{name: 100})
-    with pytest.raises(ConfigError, match=rf"{name} acts on a run folder: use cdqn\.train_run"):
+    with pytest.raises(ConfigError, match=rf"{name} acts on a run folder: learn\(100, run_folder="):
         agent.learn(100)
-    assert cdqn.train_run(agent, tmp_path / "run").finished
+    assert agent.learn(100, run_folder=tmp_path / "run").steps == 100
 
 
 def test_evaluations_of_a_vector_environment_are_refused_before_the_first_step():
     env = gym.make_vec("CartPole-v1", num_envs=2)
     agent = cdqn.CDQN(env, **SMALL, evaluation_period_steps=100)
-    with pytest.raises(ConfigError, match="of a VectorEnv cdqn cannot make another"):
+    with pytest.raises(ConfigError, match=r"VectorEnv, of which cdqn cannot make another: .*evaluation_env"):
         agent.learn(200)
     assert agent.steps == 0
+    agent.learn(200, evaluation_env="CartPole-v1")
+    assert [row["step"] // 100 for row in agent.history if row["kind"] == "evaluation"] == [1, 2]
 
 
 def test_what_a_callback_returns_is_an_event_that_all_see_before_the_next_is_called():
@@ -73,9 +75,23 @@ def test_what_a_callback_returns_is_an_event_that_all_see_before_the_next_is_cal
     assert calls == [("first", "Progress"), ("first", "Warned"), ("second", "Warned"), ("second", "Progress")]
 
 
-def test_callback_that_returns_something_else_is_refused():
-    with pytest.raises(ConfigError, match="returned True: a callback returns None, or an event"):
-        announce(progress(), None, [lambda event, agent: True])
+@pytest.mark.parametrize("answer", [0, "stop", np.float64(0), []])
+def test_callback_that_returns_something_else_is_refused(answer):
+    with pytest.raises(ConfigError, match=r"returned .*: a callback returns None or True, False to end"):
+        announce(progress(), None, [lambda event, agent: answer])
+
+
+@pytest.mark.parametrize(("no", "yes"), [(False, True), (np.False_, np.True_)])
+def test_callback_ends_the_training_by_returning_false(no, yes):
+    calls = []
+    agent = agent_with().learn(200, callbacks=lambda event, agent: calls.append(1) or (no if event.step > 99 else yes))
+    assert 99 < agent.steps < 200
+    assert len(calls) == len(agent.history) > 1, "a callback that has said yes must be called again"
+
+
+def test_period_that_would_pass_between_two_lines_is_refused_in_python_too():
+    with pytest.raises(ConfigError, match="evaluation_period_steps is 20, below log_period_steps 50"):
+        agent_with(evaluation_period_steps=20).learn(100)
 
 
 def test_callback_that_fails_is_not_silenced():

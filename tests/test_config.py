@@ -65,7 +65,7 @@ COUNTS = (
         ("epsilon_middle_fraction", -0.5),
         ("seed", -1),
         ("seed", 1.5),
-        ("hidden", ()),
+        ("hidden", ()),  # a table, which has no dueling streams
         ("hidden", (64, 0)),
         ("hidden", (64.0,)),
         ("hidden", 64),
@@ -238,3 +238,9 @@ def test_true_is_no_number(name):
 def test_absurd_sizes_are_refused(settings):
     with pytest.raises(ConfigError, match=next(iter(settings))):
         Config(**settings)
+
+
+def test_table_is_asked_for_by_no_hidden_layers_and_not_by_what_is_no_list():
+    assert Config(hidden=(), dueling=False).hidden == ()
+    with pytest.raises(ConfigError, match="hidden"):
+        Config(hidden=64, dueling=False)

@@ -50,7 +50,7 @@ def test_every_module_has_a_test_file_of_its_name():
 
 def test_files_that_the_pages_name_exist():
     root = TESTS.parent
-    pages = [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+    pages = [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
     missing = []
     for page in pages:
         text = page.read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """Presets: those of the paper against a table written by hand from its text, and how presets combine with the rest."""
 
 import dataclasses
+import re
 
 import pytest
 
@@ -263,9 +264,48 @@ def test_residual_gradient_drops_target_settings_and_nothing_else():
 
 
 def test_discount_beside_an_automatic_one_is_refused():
-    with pytest.raises(ConfigError, match="horizon_multiplier finds γ by itself: drop gamma"):
-        make_config("cdqn", "paper-5.3", gamma=0.99)
+    for preset in (None, "paper-5.1", "paper-5.3"):
+        with pytest.raises(ConfigError, match="horizon_multiplier finds γ by itself: drop gamma"):
+            make_config("cdqn", preset, gamma=0.99, horizon_multiplier=15.0)
     assert make_config("cdqn", "paper-5.3", gamma=0.99, horizon_multiplier=None).gamma == 0.99
+
+
+@pytest.mark.parametrize(
+    ("preset", "settings", "dropped"),
+    [
+        ("classic-control", {"horizon_multiplier": 15.0}, {"n_step": 1, "normalize_rewards": False}),
+        ("laptop", {"horizon_multiplier": 15.0}, {"gamma": None, "reward_clip": False, "n_step": 1}),
+        ("paper-5.3", {"gamma": 0.9}, {"horizon_multiplier": None}),
+        ("paper-5.3", {"n_step": 3, "normalize_rewards": True}, {"horizon_multiplier": None}),
+        ("paper-5.1", {"replay": "uniform"}, {"alpha": None, "initial_priority": None}),
+        ("paper-E.2-epsilon-1e-8", {"floor_divisor": 5.0}, {"priority_scheme": None}),
+    ],
+)
+def test_preset_gives_way_to_what_is_at_odds_with_it_and_the_rest_of_it_stays(preset, settings, dropped):
+    whole = make_config("cdqn", preset)
+    with pytest.warns(UserWarning, match=f"dropped from preset {preset}: ") as caught:
+        config = make_config("cdqn", preset, **settings)
+    (message,) = [str(warning.message) for warning in caught]
+    before, _, after = message.partition(" (at odds with ")
+    assert set(re.findall(r"[a-z_]+(?= [\w.]+(?:,|$))", before.partition(": ")[2])) == set(dropped)
+    assert all(name in after for name in settings)
+    assert config == dataclasses.replace(whole, **settings, **dropped)
+
+
+def test_nothing_is_said_of_a_preset_that_does_not_have_to_give_way(recwarn):
+    make_config("cdqn", "classic-control", n_step=5, gamma=0.9, replay="uniform")
+    make_config("rg", "paper-5.1")
+    assert list(recwarn) == []
+
+
+def test_python_and_shell_drop_the_same(capsys):
+    from cdqn.cli.main import _parse
+
+    with pytest.warns(UserWarning, match="dropped from preset classic-control: normalize_rewards True, n_step 3"):
+        agent = cdqn.CDQN("CartPole-v1", horizon_multiplier=15.0, steps=2_000)
+    with pytest.warns(UserWarning, match="dropped from preset classic-control: normalize_rewards True, n_step 3"):
+        command = _parse(["train", "CartPole-v1", "--horizon-multiplier", "15", "--steps", "2000"])
+    assert command.config.resolved() == agent.config
 
 
 def test_presets_that_share_settings_do_not_share_changes():
@@ -293,7 +333,14 @@ def test_laptop_is_refused_elsewhere():
 
 
 @pytest.mark.parametrize(
-    ("kind", "preset"), [("vector", "classic-control"), ("board", "minatar"), ("image", "images"), ("atari", "laptop")]
+    ("kind", "preset"),
+    [
+        ("vector", "classic-control"),
+        ("discrete", "tabular"),
+        ("board", "minatar"),
+        ("image", "images"),
+        ("atari", "laptop"),
+    ],
 )
 def test_default_preset_is_one_of_its_kind(kind, preset):
     assert default_preset(kind) == preset

@@ -5,16 +5,29 @@ agent.learn(50_000)
 print(agent.evaluate(episodes=20))
 """
 
+from typing import Any
+
 from cdqn import callbacks
 from cdqn.agent import CDQN, DQN, Agent, ResidualGradient
 from cdqn.config import Config
 from cdqn.errors import CdqnError
+from cdqn.runs import learning
 from cdqn.runs.loading import load
 from cdqn.runs.runner import resume_run, train_run
 from cdqn.storage.files import VERSION
 from cdqn.training.events import EvaluationResult
 
 __version__ = VERSION
+
+
+def _make_display(agent: Any, until: int) -> Any:
+    from cdqn.cli.common import display_of  # not for those who want no bar: they need not wait for it
+
+    return display_of(agent, until)
+
+
+learning.make_display = _make_display
+
 __all__ = [
     "CDQN",
     "DQN",

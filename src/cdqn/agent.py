@@ -7,14 +7,13 @@ agent.save("runs/a")
 agent = cdqn.load("runs/a")        # resumes exactly where it stopped
 """
 
-import copy
+import dataclasses
 import json
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
-import gymnasium as gym
 import numpy as np
 import torch
 from gymnasium.vector import VectorEnv
@@ -22,7 +21,7 @@ from numpy.typing import NDArray
 
 from cdqn import algorithms
 from cdqn.algorithms import Algorithm
-from cdqn.callbacks import Callback, Evaluations, announce
+from cdqn.callbacks import Callback
 from cdqn.config import PREPROCESSING, Config
 from cdqn.envs import (
     EnvLike,
@@ -30,20 +29,29 @@ from cdqn.envs import (
     default_preprocessing,
     describe,
     kind_of,
+    let_go,
     make_vec,
     observation_adapter,
     require_kind,
 )
-from cdqn.envs.observations import batch_of
+from cdqn.envs.evaluation import OBSERVATION, REWARD, another_like, carries, evaluating, statistics_of
+from cdqn.envs.observations import agent_batch
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import default_preset, get_preset, make_config
-from cdqn.storage.checkpoint import State, save_checkpoint
-from cdqn.storage.files import VERSION, read_json, require_no_links, write_json, write_text, writing
-from cdqn.storage.named_code import all_named, import_allowed, import_pieces, name_of
+from cdqn.storage.checkpoint import State, newest_step, save_checkpoint
+from cdqn.storage.files import write_text, writing
+from cdqn.storage.named_code import import_pieces, name_of, named_wrappers
+from cdqn.training.build import MAKING, how_to_make, require_acting
 from cdqn.training.evaluation import evaluate
-from cdqn.training.events import EvaluationResult, Event, Row, Warned
+from cdqn.training.events import EvaluationResult, Row
+from cdqn.training.q_module import QModule, export
+from cdqn.training.run_config import read_run_config, write_run_config
 from cdqn.training.seeding import EVALUATION, derived_seed
+from cdqn.training.settings import Settings
 from cdqn.training.trainer import Trainer
+
+Schedules = Literal["continue", "restart"]
+"""What becomes of ε, β and the step size in a `learn` that is not the first."""
 
 
 class Agent:
@@ -55,7 +63,12 @@ class Agent:
     """
 
     algorithm: ClassVar[str]
-    _for_run_folders: Sequence[str] = ()
+    _learn: ClassVar[Callable[..., None]]
+    """`cdqn.runs.learning.learn`, which knows run folders and screens: they know agents, and tell this one of it."""
+    for_run_folders: Sequence[str] = ()
+    """Settings that were given, and act on run folders alone."""
+    only_plays = False
+    """Whether it has the policy of another step than its own, and must not learn on."""
 
     def __init__(
         self,
@@ -63,7 +76,7 @@ class Agent:
         *,
         algorithm: str | type[Algorithm] | None = None,
         preset: str | None = None,
-        **settings: Any,
+        **settings: Unpack[Settings],
     ) -> None:
         if (algorithm is None) != hasattr(self, "algorithm"):
             names = ", ".join(f"cdqn.{agent.__name__}" for agent in AGENTS.values())
@@ -71,14 +84,15 @@ class Agent:
                 f"which algorithm? Use one of {names}, without the setting algorithm, or cdqn.Agent(env, algorithm=...)"
             )
         chosen = _named_algorithm(self.algorithm if algorithm is None else algorithm)
-        self._for_run_folders = [name for name in ACT_ON_FOLDERS if settings.get(name) is not None]
-        import_pieces(settings)  # whoever has typed a name in Python means it
-        making = make_config(chosen, None, **{name: settings[name] for name in MAKING if name in settings})
-        preset = preset or default_preset(kind_of(env, making.environment_kwargs, all_named("wrapper", making.wrapper)))
+        given: dict[str, Any] = dict(settings)
+        self.for_run_folders = [name for name in ACT_ON_FOLDERS if given.get(name) is not None]
+        import_pieces(given)  # whoever has typed a name in Python means it
+        making = make_config(chosen, None, **{name: given[name] for name in MAKING if name in given})
+        preset = preset or default_preset(kind_of(env, making.environment_kwargs, named_wrappers(making.wrapper)))
         if atari_game(env) is None:  # a preset's frames are for games that are made by name
-            settings = dict.fromkeys(PREPROCESSING) | settings
-        self._prepare(env, make_config(chosen, preset, **settings), preset)
-        if "steps" in settings:
+            given = dict.fromkeys(PREPROCESSING) | given
+        self._prepare(env, make_config(chosen, preset, **given), preset, settings)
+        if "steps" in given:
             self.trainer.settle_budget(self.config.steps)
 
     @classmethod
@@ -90,7 +104,9 @@ class Agent:
         agent.trainer.settle_budget(config.steps)
         return agent
 
-    def _prepare(self, env: EnvLike, config: Config, preset: str | None = None) -> None:
+    def _prepare(
+        self, env: EnvLike, config: Config, preset: str | None = None, given: Mapping[str, Any] | None = None
+    ) -> None:
         self._env = env
         self.env_id = env if isinstance(env, str) else None
         config = config.filled(default_preprocessing(env))
@@ -101,11 +117,25 @@ class Agent:
         if self._adapter is not None and self._adapter.dropped:
             names = ", ".join(self._adapter.dropped)
             warnings.warn(f"the environment's observation has text, which is left out: {names}", stacklevel=3)
+        if carries(vector_env, REWARD):
+            warnings.warn(
+                f"the environment's {REWARD} scales its rewards: returns in training are in its units, in evaluate "
+                "in the environment's own; the setting normalize_rewards scales what is learned, and no return",
+                stacklevel=3,
+            )
         if preset is not None:
             require_kind(get_preset(preset).kind, self.spec, preset)
         if config.preprocessing and not is_game:
             names = ", ".join(config.preprocessing)
             raise ConfigError(f"{names}: settings of Atari games, made by their name; drop them for this environment")
+        if vector_env.num_envs != config.num_envs:
+            if "num_envs" in (given or {}):
+                raise ConfigError(
+                    f"num_envs is {config.num_envs}, and the environment that was given is {vector_env.num_envs} in "
+                    "number: drop the setting, or give an id, of which cdqn makes as many"
+                )
+            config = dataclasses.replace(config, num_envs=vector_env.num_envs)
+        require_acting(given or (), self.spec, config)
         self.config = config.resolved()
         self.trainer = Trainer(vector_env, self.spec, self.config)
         self.history: list[Row] = []
@@ -128,33 +158,29 @@ class Agent:
             raise ConfigError(f"weights of shape {theta.shape} do not fit this network: it has {mine.numel()}")
         mine.copy_(torch.from_numpy(theta))
 
-    def learn(self, steps: int, callbacks: Callback | Sequence[Callback] = ()) -> Self:
-        """Train for `steps` more steps, less if a callback calls `stop`. Rows of metrics gather in `history`.
+    def learn(
+        self,
+        steps: int,
+        callbacks: Callback | Sequence[Callback] = (),
+        *,
+        progress: bool = False,
+        run_folder: str | Path | None = None,
+        evaluation_env: EnvLike | None = None,
+        schedules: Schedules | None = None,
+    ) -> Self:
+        """Train for `steps` more steps, less if a callback returns False or calls `stop`.
 
-        Callbacks are called with each event and the agent (`cdqn.callbacks`). What the run warns of, divergence above
-        all, is a Python warning. For a run folder with checkpoints while training, use `cdqn.train_run`.
+        Callbacks are called with each event and the agent (`cdqn.callbacks`). Rows of metrics gather in `history`; what
+        the run warns of, divergence above all, is a Python warning. `progress` shows a live bar.
+
+        In a `run_folder` all is as `cdqn train` has it: checkpoints, metrics.jsonl, a final evaluation, the policy of
+        the best one; `cdqn resume` goes on from there. It is new, or the one that this agent was trained in or loaded
+        from. `evaluation_env` is played in evaluations, by default another like that of the training.
+
+        `schedules`: ε, β and the step size "continue" to the end of the budget and stay there, or "restart" over these
+        steps, without a random phase. Unset, they continue, and a warning says so where they have ended.
         """
-        for name in self._for_run_folders:
-            raise ConfigError(f"{name} acts on a run folder: use cdqn.train_run(agent, folder) in place of learn")
-        if self.config.evaluation_period_steps is not None and isinstance(self._env, VectorEnv):
-            raise ConfigError(
-                "evaluation_period_steps needs environments of its own, and of a VectorEnv cdqn cannot make another: "
-                "drop it, and call evaluate(env=...) between two calls of learn"
-            )
-        if steps < 1:
-            raise ConfigError(f"learn was asked for {steps} steps: it must be at least 1")
-        if self.steps + steps <= self.config.warmup_steps:
-            warnings.warn(
-                f"learn ends at step {self.steps + steps}, within warmup_steps {self.config.warmup_steps}: "
-                "nothing is learned yet; learn for longer, or lower warmup_steps",
-                stacklevel=2,
-            )
-        given = (callbacks,) if callable(callbacks) else tuple(callbacks)
-        everyone: tuple[Callback, ...] = (_remember, *given, Evaluations(self))
-        for event in self.trainer.run(self.steps + steps):
-            if isinstance(event, Warned):
-                warnings.warn(f"step {event.step:,}: {event.message}", stacklevel=2)
-            announce(event, self, everyone)
+        self._learn(steps, callbacks, progress, run_folder, evaluation_env, schedules)
         return self
 
     def stop(self) -> None:
@@ -163,7 +189,7 @@ class Agent:
 
     def evaluate(
         self,
-        episodes: int = 20,
+        episodes: int | None = None,
         epsilon: float = 0.0,
         seed: int | None = None,
         env: EnvLike | None = None,
@@ -171,113 +197,121 @@ class Agent:
         num_envs: int | None = None,
         should_stop: Callable[[], bool] = lambda: False,
     ) -> EvaluationResult:
-        """Play whole episodes with the present policy, in environments of their own.
+        """Play whole episodes with the present policy, by default `evaluation_episodes`, in environments of their own.
 
         The seed is by default a function of the agent's, so that two evaluations see the same episodes.
         There are as many environments as in training, or `num_envs`; with another number the episodes differ.
         `StoppedError` as soon as `should_stop` is true between two steps.
         """
+        episodes = self.config.evaluation_episodes if episodes is None else episodes
         if episodes < 1 or not 0 <= epsilon <= 1:
             raise ConfigError(f"evaluate was asked for {episodes} episodes with ε {epsilon}: ≥ 1 and within [0, 1]")
         require_seed(seed)
-        if seed is None:
-            seed = derived_seed(self.config.seed, EVALUATION)
-        count = min(num_envs or self.config.num_envs, episodes)
+        seed = derived_seed(self.config.seed, EVALUATION) if seed is None else seed
+        vector_env = self.evaluation_environments(env, min(num_envs or self.config.num_envs, episodes))
+        try:
+            with evaluating(vector_env, statistics_of(self.trainer.collector.env)):
+                return evaluate(
+                    self.trainer.actor,
+                    vector_env,
+                    self.spec,
+                    episodes,
+                    seed=seed,
+                    epsilon=epsilon,
+                    on_episode=on_episode,
+                    should_stop=should_stop,
+                    timeout_seconds=self.config.environment_timeout_seconds,
+                )
+        finally:
+            let_go(vector_env, env)
+
+    def evaluation_environments(self, env: EnvLike | None, count: int = 1) -> VectorEnv[Any, Any, Any]:
+        """Environments in which evaluations can be played: of `env`, or others like that of the training."""
         making = how_to_make(self._env, self.config) if env is None else {}
         if env is not None and atari_game(env):
             making = {"preprocessing": self.config.preprocessing}
-        vector_env = make_vec(self._evaluation_env() if env is None else env, count, **making)
-        if describe(vector_env) != self.spec:
-            raise ConfigError(
-                f"the evaluation environment has {describe(vector_env)}, the agent was trained on {self.spec}"
-            )
-        try:
-            return evaluate(
-                self.trainer.actor,
-                vector_env,
-                self.spec,
-                episodes,
-                seed=seed,
-                epsilon=epsilon,
-                on_episode=on_episode,
-                should_stop=should_stop,
-                timeout_seconds=self.config.environment_timeout_seconds,
-            )
-        finally:
-            if vector_env is not env:
-                vector_env.close()
+        if env is not None and env is self._env and not isinstance(env, str):
+            raise ConfigError("the evaluation environment is the one that is trained on: give another, made like it")
+        vector_env = make_vec(another_like(self._env) if env is None else env, count, **making)
+        if (found := describe(vector_env)) != self.spec:
+            raise ConfigError(f"the evaluation environment has {found}, the agent was trained on {self.spec}")
+        return vector_env
 
     def predict(self, observation: Any) -> Any:
         """Greedy action for one observation, or for an array of them; of the environment's own, as it returns them."""
-        try:
-            batch, is_single = batch_of(observation, self.spec.observation_shape, self._adapter)
-            batch = batch.astype(self.spec.observation_dtype, copy=False)
-        except (TypeError, ValueError, LookupError) as error:
-            shape = self.spec.observation_shape
-            is_array = isinstance(observation, np.ndarray)
-            given = f"an observation of shape {observation.shape}" if is_array else repr(observation)
-            wanted = f"{shape} or (N, *{shape})" if self._adapter is None else f"of {self._adapter.source}, or several"
-            raise ConfigError(f"predict got {given}: it must be {wanted}") from error
+        batch, is_single = agent_batch("predict", observation, self.spec, self._adapter)
         action_N = self.trainer.actor.greedy(batch) + self.spec.first_action
         return int(action_N[0]) if is_single else action_N
+
+    def q_values(self, observation: Any) -> NDArray[np.float32]:
+        """Q of each action, in units of the rewards: for one observation, or for each of several, as in `predict`."""
+        batch, is_single = agent_batch("q_values", observation, self.spec, self._adapter)
+        q_NA = self.trainer.q_values(batch)
+        return q_NA[0] if is_single else q_NA
+
+    def q_module(self) -> QModule:
+        """`q_values` as a module of PyTorch, a copy that later training does not change: for use without cdqn."""
+        return QModule(self.trainer, self._adapter)
+
+    def export(self, path: str | Path) -> Path:
+        """Write `q_module` to a file: .onnx for ONNX (extra `[export]`), .pt for TorchScript.
+
+        The input is `observation`, a batch of any length as the environment returns them, the output `q_values`.
+        """
+        return export(self.q_module(), Path(path))
 
     def save(self, path: str | Path) -> Path:
         """Write a run folder from which `load` resumes exactly here. An older save of this agent is replaced."""
         run = Path(path)
         with writing(run):
             taken = run.exists() and any(run.iterdir())
-        if taken and read_run_config(run) != (self.env_id, self.config):
+        if taken:
+            self.require_own(run)
+        self.write_to(run)
+        return run
+
+    def require_own(self, run: Path) -> None:
+        """Refuse a run folder of another agent."""
+        env_id, config = read_run_config(run)
+        same: dict[str, Any] = (
+            {"steps": self.config.steps} if newest_step(run) == 0 else {}
+        )  # the budget of the first `learn`
+        if env_id is None:
+            same["num_envs"] = self.config.num_envs  # older folders have the setting's default here
+        if (env_id, dataclasses.replace(config, **same)) != (self.env_id, self.config):
             raise CheckpointError(f"{run} holds another run: choose another folder, or remove it first")
+
+    def write_to(self, run: Path) -> int:
+        """Make a run folder of this agent as it is now; returns the length of its metrics file."""
         lines = "".join(json.dumps(row) + "\n" for row in self.history)
         with writing(run):
             write_run_config(run, self)
             write_text(run / "metrics.jsonl", lines)
         self.save_checkpoint(run, len(lines.encode()))
-        return run
+        return len(lines.encode())
 
     def save_checkpoint(
-        self, run: Path, metrics_bytes: int, candidates: State | None = None, evaluation_pending: bool = False
+        self, run: Path, metrics_bytes: int, evaluation_pending: bool = False, **beside: State | None
     ) -> None:
         """Add a checkpoint to a run folder whose metrics file is `metrics_bytes` long."""
-        state = {
-            "metrics_bytes": metrics_bytes,
-            "trainer": self.trainer.state_dict(),
-            "candidates": candidates,
-            "evaluation_pending": evaluation_pending,
-        }
-        save_checkpoint(run, self.steps, state)
+        state = {"metrics_bytes": metrics_bytes, "trainer": self.trainer.state_dict(), "candidates": None, **beside}
+        save_checkpoint(run, self.steps, state | {"evaluation_pending": evaluation_pending})
 
-    def _evaluation_env(self) -> EnvLike:
-        """An environment like the training one, but another: evaluation must not disturb training."""
-        if isinstance(self._env, str):
-            return self._env
-        if isinstance(self._env, VectorEnv):
+    def settle_budget(self, budget_steps: int) -> None:
+        """Let the schedules run up to this step, and say so in `config`."""
+        self.trainer.settle_budget(budget_steps)
+        self.config = dataclasses.replace(self.config, steps=budget_steps)
+
+    def play_as(self, policy: Mapping[str, NDArray[Any]], step: int) -> None:
+        """Take over the policy of a step of this run, to play and not to learn."""
+        if carries(self.trainer.collector.env, OBSERVATION):
             raise ConfigError(
-                "the agent was given a VectorEnv, of which cdqn cannot make another: pass one to evaluate(env=...)"
+                f"what {OBSERVATION} had learned at step {step} was not kept with the best policy: "
+                "play the newest one, or train with normalize_observations=True instead"
             )
-        if self._env.spec is not None:
-            return gym.make(self._env.spec)
-        try:
-            return copy.deepcopy(self._env)
-        except Exception as error:  # whatever a user's class raises when it cannot be copied
-            raise ConfigError(
-                f"the agent's environment cannot be copied ({error}): pass another one to evaluate(env=...)"
-            ) from error
-
-
-MAKING = ("env_kwargs", "wrapper")
-"""Settings with which an environment is made."""
-
-
-def how_to_make(env: EnvLike, config: Config) -> dict[str, Any]:
-    """What `make_vec` is told besides the environment."""
-    if atari_game(env):
-        return {"preprocessing": config.preprocessing}
-    return {"kwargs": config.environment_kwargs, "wrappers": all_named("wrapper", config.wrapper)}
-
-
-def _remember(event: Event, agent: Agent) -> None:
-    agent.history.append(event.row())
+        self.trainer.load_policy_state(policy)
+        self.trainer.collector.steps = step
+        self.only_plays = True
 
 
 ACT_ON_FOLDERS = ("checkpoint_period_steps", "candidate_period_steps")
@@ -314,26 +348,3 @@ def require_seed(seed: int | None) -> None:
     """Random generators and environments take no others."""
     if seed is not None and not 0 <= seed < 2**63:
         raise ConfigError(f"seed is {seed}: it must be a whole number from 0 on, below 2⁶³")
-
-
-def write_run_config(run: Path, agent: Agent) -> None:
-    """RUN/config.json: the environment and every setting."""
-    run.mkdir(parents=True, exist_ok=True)
-    content = {"cdqn": VERSION, "config": {"env_id": agent.env_id, **agent.config.to_json()}}
-    write_json(run / "config.json", content)
-
-
-def read_run_config(run: Path, allow_import: str | Iterable[str] = ()) -> tuple[str | None, Config]:
-    """The environment's id and the settings of a run folder. What they name is imported only if it is allowed."""
-    require_no_links(run)
-    path = run / "config.json"
-    content = read_json(path, "a run folder")
-    try:
-        settings = dict(content["config"])
-        env_id = settings.pop("env_id")
-    except (KeyError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{path} is not the configuration of a cdqn run") from error
-    if not (env_id is None or isinstance(env_id, str)):
-        raise CheckpointError(f"{path} is damaged: env_id is {env_id!r}, not the name of an environment")
-    import_allowed(run, settings, allow_import)
-    return env_id, Config.from_json(settings, str(path))

@@ -1,21 +1,25 @@
 """Callbacks: who is called with every event of a run, in Python and in the command alike.
 
 A callback is called as `callback(event, agent)`, between two steps; the events are those of `cdqn.training.events`. It
-may read the agent, evaluate or save it, and end the training with `agent.stop()`. What it returns is None, or an
-event, which all callbacks then see.
+may read the agent, evaluate or save it. What it returns is None or True; False, which ends the training as
+`agent.stop()` does; or an event, which all callbacks then see.
 """
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from cdqn.config import Config
+from cdqn.envs import EnvLike
 from cdqn.errors import ConfigError, StoppedError
 from cdqn.training.events import EVENTS, Evaluated, Event, Progress, Warned
 
 if TYPE_CHECKING:
     from cdqn.agent import Agent
 
-Callback = Callable[[Event, Any], Event | None]
+Callback = Callable[[Event, Any], Event | bool | None]
 """Called with an event and the agent."""
 
 
@@ -23,13 +27,27 @@ def announce(event: Event, agent: "Agent", callbacks: Sequence[Callback]) -> Non
     """Every callback sees the event; what one of them answers is seen by all before the next is called."""
     for callback in callbacks:
         answer = callback(event, agent)
-        if answer is None:
-            continue
-        if not isinstance(answer, EVENTS):
+        if isinstance(answer, bool | np.bool_):
+            if not answer:
+                agent.stop()
+        elif isinstance(answer, EVENTS):
+            announce(answer, agent, callbacks)
+        elif answer is not None:
             raise ConfigError(
-                f"the callback {callback!r} returned {answer!r}: a callback returns None, or an event for all to see"
+                f"the callback {callback!r} returned {answer!r}: a callback returns None or True, False to end the "
+                "training, or an event for all to see"
             )
-        announce(answer, agent, callbacks)
+
+
+def require_periods(config: Config, *names: str) -> None:
+    """Refuse periods that would pass unseen."""
+    for name in names:
+        period = getattr(config, name)
+        if period is not None and period < config.log_period_steps:
+            raise ConfigError(
+                f"{name} is {period}, below log_period_steps {config.log_period_steps}: it is looked at only when a "
+                "line is logged; raise it, or lower log_period_steps"
+            )
 
 
 class Every:
@@ -50,14 +68,22 @@ class Every:
 
 
 class Evaluations:
-    """Greedy evaluations at regular steps before `until`: what `evaluation_period_steps` asks for."""
+    """Greedy evaluations at regular steps before `until`: what `evaluation_period_steps` asks for.
+
+    They are played in `env`, by default in one like that of the training.
+    """
 
     def __init__(
-        self, agent: "Agent", until: float = float("inf"), should_stop: Callable[[], bool] = lambda: False
+        self,
+        agent: "Agent",
+        until: float = float("inf"),
+        should_stop: Callable[[], bool] = lambda: False,
+        env: EnvLike | None = None,
     ) -> None:
         self._due = Every(agent.config.evaluation_period_steps, agent)
         self._until = until
         self._should_stop = should_stop
+        self._env = env
         self.pending = False
         """Whether one was due, and somebody asked for an end before it was done."""
 
@@ -68,7 +94,7 @@ class Evaluations:
     def evaluate(self, agent: "Agent") -> Evaluated | None:
         """The evaluation at the present step; None if it was stopped."""
         try:
-            result = agent.evaluate(agent.config.evaluation_episodes, should_stop=self._should_stop)
+            result = agent.evaluate(agent.config.evaluation_episodes, env=self._env, should_stop=self._should_stop)
         except StoppedError:
             self.pending = True
             return None

@@ -6,7 +6,7 @@ set": `resolved()` fills it in where it acts. A setting that cannot act is an er
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -17,7 +17,7 @@ from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.schedules import are_drops
 from cdqn.storage import plain_values as plain
-from cdqn.storage.named_code import PIECES, is_code_name, name_of
+from cdqn.storage.named_code import PIECES, is_code_name, name_of, wrapper_texts
 
 PREPROCESSING = ("frame_size", "sticky_actions", "time_limit_steps")
 """What acts on the Atari environment itself."""
@@ -32,65 +32,67 @@ class Config:
     seed: int = 0
     """Seed of everything random: weights, exploration, replay, environments."""
     steps: int = 50_000
-    """Budget in agent steps; the schedules of ε, β and the step size run over it."""
+    """How long to train, in steps of the agent; exploration and learning rate follow schedules over this budget."""
     gamma: float | None = None
-    """Discount factor γ. Default: 0.99, or found automatically with horizon_multiplier."""
+    """Discount factor (γ): what a reward one step later is worth. Default: 0.99, or found by horizon_multiplier."""
     horizon_multiplier: float | None = None
-    """c̃_γ: find γ, and a mean and scale of Q to normalise with, from the rewards of the warm-up (App. E.3)."""
+    """Find the discount factor, and a scale for Q, from the rewards of the warm-up; 15 in the paper."""
     n_step: int = 1
-    """Rewards summed before Q(s′) continues the return, with γⁿ. 1 is the paper; 3 in Rainbow."""
+    """Rewards summed before Q of a later state takes over (n-step returns). 1 in the paper, 3 in Rainbow."""
     env_kwargs: str | None = None
     """What the environment is made with, as JSON: '{"continuous": false}'; in Python a dict."""
     wrapper: tuple[str, ...] = ()
-    """Wrappers around the environment, module:Name, the innermost first; in Python the classes or functions."""
+    """Wrappers around the environment, innermost first: module:Name or module:Name(arguments); in Python the class."""
     num_envs: int = 4
-    """Environments interleaved, so that actions for all of them are chosen in one forward pass."""
+    """Environments played side by side; actions for all of them are chosen in one forward pass."""
+    normalize_observations: bool = False
+    """Learn from vectors less their running mean, over their deviation, clipped to ±10; saved with the agent."""
     normalize_rewards: bool = False
-    """Learn from rewards divided by the root mean square of those in the warm-up, zeros left out."""
+    """Learn from rewards divided by their typical size in the warm-up (root mean square, zeros left out)."""
     reward_clip: bool = False
     """Learn from rewards clipped to [−1, 1]; returns are reported in raw scores all the same."""
     frame_size: tuple[int, int] | None = None
-    """Atari: height and width of a frame. Default: 105×80, the screen downscaled by 2."""
+    """Height and width of a frame. Default: 105×80, the screen downscaled by 2."""
     sticky_actions: float | None = None
-    """Atari: chance that the emulator repeats the last action. Default: 0 (0.25 for names ending in -v5)."""
+    """Chance that the emulator repeats the last action. Default: 0 (0.25 for names ending in -v5)."""
     time_limit_steps: int | None = None
-    """Atari: steps after which a game is cut off. Default: 20 000."""
+    """Steps after which a game is cut off. Default: 20 000."""
 
     hidden: tuple[int, ...] = (128, 128)
-    """Widths of the hidden layers; the last one is that of each dueling stream."""
+    """Widths of the hidden layers; the last one is that of each dueling stream. None at all: a table of Q."""
     channels: tuple[int, int, int] | None = None
-    """Atari: channels of the three convolutions. Default: 32, 64, 64."""
+    """Channels of the three convolutions, for Atari and other images. Default: 32, 64, 64."""
     dueling: bool = True
-    """Dueling head: Q = V + A − mean A."""
+    """Learn the value of a state and the advantages of its actions in two streams (Q = V + A − mean A)."""
     network: str | None = None
     """Your own: module:function, from the environment's spec to an nn.Module. Default: by the kind of observation."""
     initial_weights: Literal["he", "pytorch"] = "he"
-    """By He et al. with gain √2 (App. E.1), or PyTorch's own, √6 times smaller: Q begins nearly flat (App. B.1)."""
+    """First weights: he (He et al.), or pytorch's own, √6 times smaller, with which Q begins nearly flat."""
 
     loss: Literal["huber", "mse"] = "huber"
-    """Huber loss with threshold 1 (Sec. 5.1), or one half of the squared error (Sec. 5.2)."""
+    """huber: quadratic for small errors, linear beyond 1; or mse: half of the squared error everywhere."""
     value_transform: bool = False
-    """Learn T(Q) instead of Q: squashed roughly to its square root (Sec. 5.3)."""
+    """Learn Q squashed roughly to its square root, for rewards of very different sizes (Sec. 5.3)."""
     double_q: bool | None = None
-    """Double Q-learning in the target network's term. On unless the algorithm is RG, which has no such term."""
+    """Double Q-learning: one network chooses the next action, the other values it. Default: on; RG has none."""
     learning_rate: float = 5e-4
-    """Step size of Adam at the beginning."""
+    """Step size of the optimizer, Adam, at the beginning."""
     learning_rate_decay: float = 0.1
     """Step size at the end of the budget, as a share of the first, approached linearly; 1 in the paper."""
     learning_rate_drops: tuple[tuple[float, float], ...] = ()
-    """Pairs of a share of the budget and the factor of the step size from there on (App. B.1). Default: none."""
+    """Drops of the step size: pairs of a share of the budget and the factor from there on. Default: none."""
     adam_epsilon: float = 1e-5
-    """ε_a of Adam: bounds the step where gradients vanish."""
+    """Adam's small constant (ε_a), which bounds the step where gradients vanish."""
     batch_size: int = 32
     """Transitions per update."""
     gradient_clip_norm: float = 10.0
-    """Largest ℓ2 norm of the gradient; inf switches clipping off."""
+    """Largest norm of the gradient; a larger one is scaled down to it. inf: no clipping."""
     update_period_steps: int = 1
-    """Agent steps per update: 1 where environments are cheap; 4 in the paper."""
+    """Steps of the agent per update: 1 where environments are cheap; 4 in the paper."""
     target_period_updates: int | None = None
     """Updates between two copies to the target network: few for C-DQN, many for DQN; RG has no target network."""
     target_copy: Literal["previous", "exact"] | None = None
-    """What is copied: the parameters before the update at hand, as in the paper, or those after it."""
+    """What is copied: previous, the weights before the update at hand (the paper's way); or exact, those after it."""
     warmup_steps: int = 1_000
     """Steps with random actions before the first update."""
 
@@ -99,51 +101,51 @@ class Config:
     memory_size: int = 100_000
     """Transitions kept."""
     eviction: Literal["fifo", "random"] = "fifo"
-    """What a full memory overwrites: the oldest transition, or a random one (Sec. 5.2)."""
+    """What a full memory overwrites: fifo, the oldest transition; or random, any one."""
     discard_fraction: float = 0.0
-    """Share of transitions that are never stored: 0.5 in Fig. 5."""
+    """Share of transitions that are never stored: 0.5 in Fig. 5 of the paper."""
     alpha: float | None = None
-    """Exponent α of the priorities. Default: 0.6."""
+    """How strongly sampling prefers large errors (α): 0 not at all, 1 in proportion. Default: 0.6."""
     beta_start: float | None = None
-    """Exponent β of the importance weights at the first step; 1 at the last. Default: 0.4."""
+    """How far weights make up for that preference (β), at the first step; in full (1) at the last. Default: 0.4."""
     priority_scheme: Literal["floor", "original"] | None = None
-    """Priorities bounded from below by their mean (App. E.2), or as in Schaul et al. (Fig. 14)."""
+    """floor: no priority falls far below the mean (App. E.2); or original, as in Schaul et al. Default: floor."""
     priority_epsilon: float | None = None
-    """ε_p, added to |δ|. Default: 1e-10, which the floor makes irrelevant."""
+    """Small constant added to every error, so that none has priority 0 (ε_p). Default: 1e-10."""
     floor_divisor: float | None = None
-    """c̃_p: no priority falls below the mean over c̃_p, no weight exceeds 2c̃_p. Default: 10."""
+    """No priority falls below the mean divided by this, no weight exceeds twice this. Default: 10."""
     initial_priority: float | None = None
     """Priority of transitions collected before the first update; α is not applied to it. Default: 100."""
     raise_predecessor: bool | None = None
-    """A large |δ| raises the priority of the transition before it as well. Default: on."""
+    """A large error raises the priority of the transition before it as well. Default: on."""
 
     exploration: str = "epsilon"
-    """epsilon: random actions of one step; epsilon-z: held for a random time (Dabney et al. 2021); or module:Class."""
+    """epsilon: random actions of one step; epsilon-z: held for a random time (Dabney et al.); or module:Class."""
     epsilon_middle: float = 0.1
-    """ε at the end of its exponential fall."""
+    """Share of random actions (ε) at the end of its first, exponential fall."""
     epsilon_final: float = 0.01
-    """ε at the end of its linear fall, and from there on."""
+    """Share of random actions at the end of its second, linear fall, and from there on."""
     epsilon_middle_fraction: float = 0.1
-    """Share of the budget after which ε is at its middle value (0.02 in the paper, of a far larger budget)."""
+    """Share of the budget after which the first fall ends; 0.02 in the paper, of a far larger budget."""
     epsilon_final_fraction: float = 0.8
-    """Share of the budget after which ε is at its final value."""
+    """Share of the budget after which the second fall ends."""
 
     environment_timeout_seconds: float | None = None
-    """Give up when the environment does not return from a reset or a step within this time. Default: never."""
+    """Give up when the environment does not return from a reset or a step in this time. Default: never."""
     log_period_steps: int = 1_000
     """Steps between two lines of metrics."""
     checkpoint_period_steps: int = 10_000
     """Steps between two checkpoints."""
     evaluation_period_steps: int | None = None
-    """Steps between two greedy evaluations during training; unset: only one, at the end."""
+    """Steps between two greedy evaluations during training. Default: only one, at the end."""
     evaluation_episodes: int = 20
     """Episodes of a greedy evaluation."""
     candidate_period_steps: int | None = None
-    """Steps between two candidates for the final test (App. B.4: 10 000); unset: none are kept."""
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    """Where the networks are: "auto" takes a GPU for Atari, if there is one; small networks are faster without."""
+    """Steps between two candidates for the paper's test (App. B.4: 10 000). Default: none are kept."""
+    device: str = "auto"
+    """Where the networks are: auto (a GPU for images, if there is one), cpu, cuda, cuda:1 and so on, or mps."""
     compile: Literal["auto", "on", "off"] = "auto"
-    """Compile the update into one program: "auto" does so where it pays and a C++ compiler is found."""
+    """Compile the update into one program: auto does so where it pays and a C++ compiler is found."""
 
     def __post_init__(self) -> None:
         self._require_set()
@@ -151,25 +153,17 @@ class Config:
         for name, allowed_range in _RANGES.items():
             plain.require_number(name, getattr(self, name), allowed_range)
         for name, allowed in _CHOICES.items():
-            value = getattr(self, name)
-            own = name in PIECES and isinstance(value, str) and is_code_name(value)
-            if value is not None and not own and not (isinstance(value, str) and value in allowed):
-                or_own = ", or your own as module:Name" if name in PIECES else ""
-                raise ConfigError(f"{name} is {value!r}: it must be one of {', '.join(allowed)}{or_own}")
+            plain.require_choice(name, getattr(self, name), allowed, is_code_name if name in PIECES else None)
         for name in _FLAGS:
             if not isinstance(getattr(self, name), bool | None):
                 raise ConfigError(f"{name} is {getattr(self, name)!r}: it must be True or False")
         for name, count, wanted in _SIZES:
-            sizes = getattr(self, name)
-            if sizes is None:
-                continue
-            good = all(type(n) is int and 1 <= n <= MOST_UNITS for n in sizes)
-            if not sizes or len(sizes) != (count or len(sizes)) or not good:
-                raise ConfigError(f"{name} is {sizes!r}: it must be {wanted} from 1 to {MOST_UNITS}")
+            plain.require_sizes(name, getattr(self, name), count, wanted)
         for name, given in (("network", self.network), *(("wrapper", wrap) for wrap in self.wrapper)):
             if given is not None and not (isinstance(given, str) and is_code_name(given)):
                 raise ConfigError(f"{name} is {given!r}: it must be module:Name, or the class or function itself")
         plain.read_object("env_kwargs", self.env_kwargs)
+        plain.require_device(self.device)
         if not are_drops(self.learning_rate_drops):
             raise ConfigError(
                 f"learning_rate_drops is {self.learning_rate_drops!r}: it must be pairs of a share of the budget, "
@@ -191,8 +185,7 @@ class Config:
             if name in PIECES and callable(value):
                 value = name_of(value)
             elif name == "wrapper":
-                given = value if isinstance(value, list | tuple) else (value,)
-                value = tuple(name_of(wrap) if callable(wrap) else wrap for wrap in given)
+                value = wrapper_texts(value)
             elif name in _PLAIN and (value is not None or name == "hidden"):
                 value = _PLAIN[name](value)
             elif isinstance(value, np.generic):
@@ -211,18 +204,10 @@ class Config:
                 reason = "has no target network" if name in TARGET_SETTINGS else f"does not use {name}"
                 raise ConfigError(f"{self.algorithm} {reason}: drop {name}")
         algorithm.check(self)
-        if self.replay == "uniform":
-            for name in _PRIORITIZED_DEFAULTS:
-                if getattr(self, name) is not None:
-                    raise ConfigError(f"uniform replay has no priorities: drop {name}, or use prioritized replay")
-        if self.priority_scheme == "original" and self.floor_divisor is not None:
-            raise ConfigError("the original priority scheme has no floor: drop floor_divisor")
-        if self.horizon_multiplier is not None:
-            several = self.n_step if self.n_step > 1 else None
-            at_odds = (self.gamma, self.reward_clip, self.normalize_rewards, several)
-            for (name, why), value in zip(_AT_ODDS_WITH_HORIZON.items(), at_odds, strict=True):
-                if value not in (None, False):
-                    raise ConfigError(f"horizon_multiplier {why}: drop {name} {value}, or the former")
+        if self.dueling and not self.hidden:
+            raise ConfigError("hidden is (): a table of Q has no dueling streams; give widths, or add --no-dueling")
+        for _, _, problem in at_odds(vars(self)):
+            raise ConfigError(problem)
 
     def _check_sizes(self) -> None:
         if self.memory_size < self.batch_size:
@@ -306,7 +291,22 @@ _AT_ODDS_WITH_HORIZON = {
     "normalize_rewards": "normalises Q, and rewards with it",
     "n_step": "finds γ after the warm-up, and returns over several steps need it from the first step on",
 }
-MOST_UNITS = 1_000_000  # of a layer's widths, channels or pixels
+
+
+def at_odds(settings: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Pairs of settings of which only one can act, and the sentence that says so."""
+    if settings.get("replay") == "uniform":
+        for name in _PRIORITIZED_DEFAULTS:
+            if settings.get(name) is not None:
+                yield "replay", name, f"uniform replay has no priorities: drop {name}, or use prioritized replay"
+    if settings.get("priority_scheme") == "original" and settings.get("floor_divisor") is not None:
+        yield "priority_scheme", "floor_divisor", "the original priority scheme has no floor: drop floor_divisor"
+    if settings.get("horizon_multiplier") is not None:
+        for name, why in _AT_ODDS_WITH_HORIZON.items():
+            value = settings.get(name)
+            if value not in (None, False) and (name, value) != ("n_step", 1):
+                yield "horizon_multiplier", name, f"horizon_multiplier {why}: drop {name} {value}, or the former"
+
 
 _RANGES: dict[str, plain.Range] = {
     "seed": (lambda v: isinstance(v, int) and 0 <= v < 2**63, "a whole number from 0 on"),
@@ -328,13 +328,13 @@ for _names, _range in {
 }.items():
     _RANGES |= dict.fromkeys(_names.split(), _range)
 _SIZES: tuple[tuple[str, int | None, str], ...] = (
-    ("hidden", None, "one or more widths"),
+    ("hidden", None, "widths"),
     ("channels", 3, "three numbers of channels"),
     ("frame_size", 2, "a height and a width"),
 )
 _PLAIN = {"env_kwargs": plain.object_text, "learning_rate_drops": plain.pairs}
 _PLAIN |= dict.fromkeys((name for name, _, _ in _SIZES), plain.numbers)
-_FLAGS = ("dueling", "value_transform", "normalize_rewards", "reward_clip", "double_q", "raise_predecessor")
+_FLAGS = [field.name for field in dataclasses.fields(Config) if field.type in (bool, bool | None)]
 _CHOICES = {
     "algorithm": tuple(ALGORITHMS),
     "initial_weights": ("he", "pytorch"),
@@ -344,6 +344,5 @@ _CHOICES = {
     "eviction": ("fifo", "random"),
     "priority_scheme": ("floor", "original"),
     "exploration": ("epsilon", "epsilon-z"),
-    "device": ("auto", "cpu", "cuda"),
     "compile": ("auto", "on", "off"),
 }

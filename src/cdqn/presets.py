@@ -6,14 +6,16 @@ algorithms that the paper ran with them. A setting that they leave out has its d
 
 import dataclasses
 import difflib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from cdqn.algorithms import ALGORITHMS, find_algorithm
-from cdqn.config import Config
-from cdqn.envs import Kind
+from cdqn.config import PREPROCESSING, Config, at_odds
+from cdqn.envs import Kind, atari_game
 from cdqn.errors import ConfigError
+from cdqn.tasks.oscillator import published as oscillator
 
 
 @dataclass(frozen=True)
@@ -99,34 +101,14 @@ _ORIGINAL_PRIORITIES = _STANDARD | {
 }
 
 
-_OSCILLATOR = {
-    "steps": 19_800_000,  # 11 000 episodes of 1800
-    "num_envs": 32,  # ours: one matrix product for all of them
-    "gamma": 0.99,
-    "hidden": (512, 512, 256),  # the authors' streams have 256 and 128
-    "initial_weights": "pytorch",  # authors' code; with He's, Q is steep where the energy is high, and that attracts
-    "loss": "mse",
-    "learning_rate": 1e-3,
-    "learning_rate_decay": 1.0,
-    # Episodes 1000, 2000, 5000, 7000, 8500 and 10 000 of 11 000: 4e-4, 8e-5, 2e-5, 4e-6, 8e-7, 2e-7.
-    "learning_rate_drops": tuple(
-        (episode / 11_000, factor)
-        for episode, factor in ((1000, 0.4), (2000, 0.08), (5000, 0.02), (7000, 4e-3), (8500, 8e-4), (10_000, 2e-4))
-    ),
-    "batch_size": 512,
-    "update_period_steps": 64,  # every transition is used 8 times
-    "target_period_updates": 300,
-    "warmup_steps": 20_000,  # ours
-    "memory_size": 9_000_000,  # 5000 episodes
-    "eviction": "random",
-    "alpha": 0.2,
-    "epsilon_middle": 0.2,
-    "epsilon_middle_fraction": 0.005,  # ours
-    "epsilon_final": 0.004,
-    "epsilon_final_fraction": 0.1,  # ours
-    "log_period_steps": 20_000,
-    "checkpoint_period_steps": 1_000_000,
-}
+def _incomplete(figure: str, changes: dict[str, Any], algorithms: tuple[str, ...] = ("cdqn", "dqn")) -> Preset:
+    return Preset(
+        kind="atari",
+        source=f"Sec. 5.2, {figure}",
+        games=("SpaceInvaders",),
+        algorithms=algorithms,
+        settings=_INCOMPLETE | changes,
+    )
 
 
 def _target_period(updates: int) -> Preset:
@@ -156,6 +138,13 @@ _VECTOR = {
     "n_step": 3,  # rewards travel three times as far per copy; 5 was faster at first, and worse in the end
     "normalize_rewards": True,  # Huber's threshold and the step size mean the same in every task
     "exploration": "epsilon-z",  # a single random action moves a car hardly at all; C-DQN needs to be shown around
+}
+_TABULAR = _VECTOR | {
+    "hidden": (),  # a table: what has not been tried keeps its first value
+    "dueling": False,
+    "n_step": 1,  # returns over several steps contain the falls of exploration
+    "learning_rate": 1e-2,  # each number is its own, and is touched once in a hundred updates
+    "epsilon_middle_fraction": 0.3,  # nothing is known of a state from its neighbours: each is to be seen
 }
 _MINATAR = {
     "steps": 200_000,
@@ -188,6 +177,12 @@ PRESETS: dict[str, Preset] = {
         kind="vector",
         source="the defaults for vectors; chosen in docs/tuning.md, measured in docs/results.md",
         settings=_VECTOR,
+        per_algorithm=_TARGET_PERIODS,
+    ),
+    "tabular": Preset(
+        kind="discrete",
+        source="a table for numbered states (FrozenLake, Taxi); chosen in docs/tuning.md, measured in docs/results.md",
+        settings=_TABULAR,
         per_algorithm=_TARGET_PERIODS,
     ),
     "minatar": Preset(
@@ -235,34 +230,11 @@ PRESETS: dict[str, Preset] = {
         settings=_STANDARD,
         per_algorithm=_ADAM_EPSILON,
     ),
-    "paper-5.2-half-discard": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 5",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),
-        settings=_INCOMPLETE | {"discard_fraction": 0.5},  # Sec. 5.2
-    ),
-    "paper-5.2-random-replacement": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),  # the figure of the authors' code has DQN alone
-        settings=_INCOMPLETE | _RANDOM_REPLACEMENT,
-    ),
-    "paper-5.2-small-fifo": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("dqn",),
-        settings=_INCOMPLETE | _SMALL_MEMORY,
-    ),
-    "paper-5.2-small-random-replacement": Preset(
-        kind="atari",
-        source="Sec. 5.2, Fig. 6",
-        games=("SpaceInvaders",),
-        algorithms=("cdqn", "dqn"),
-        settings=_INCOMPLETE | _SMALL_MEMORY | _RANDOM_REPLACEMENT,
-    ),
+    "paper-5.2-half-discard": _incomplete("Fig. 5", {"discard_fraction": 0.5}),  # Sec. 5.2
+    # the figure of the authors' code has DQN alone
+    "paper-5.2-random-replacement": _incomplete("Fig. 6", _RANDOM_REPLACEMENT),
+    "paper-5.2-small-fifo": _incomplete("Fig. 6", _SMALL_MEMORY, ("dqn",)),
+    "paper-5.2-small-random-replacement": _incomplete("Fig. 6", _SMALL_MEMORY | _RANDOM_REPLACEMENT),
     "paper-5.3": Preset(
         kind="atari",
         source="Sec. 5.3, Fig. 7, Table 1",
@@ -277,7 +249,7 @@ PRESETS: dict[str, Preset] = {
         games=("cdqn/QuarticOscillator-v0",),
         algorithms=("cdqn", "dqn"),
         seeds=5,
-        settings=_OSCILLATOR,
+        settings=oscillator.SETTINGS,
     ),
     "paper-B.2": Preset(
         kind="atari",
@@ -312,6 +284,7 @@ PRESETS: dict[str, Preset] = {
 }
 DEFAULT_PRESETS: dict[Kind, str] = {
     "vector": "classic-control",
+    "discrete": "tabular",
     "board": "minatar",
     "image": "images",
     "atari": "laptop",
@@ -323,8 +296,16 @@ def default_preset(kind: Kind) -> str:
     return DEFAULT_PRESETS[kind]
 
 
+def unset_for(env_id: str, preset: str) -> dict[str, None]:
+    """What a preset of Atari games says of frames is not for other images."""
+    return dict.fromkeys(PREPROCESSING) if get_preset(preset).kind == "atari" and not atari_game(env_id) else {}
+
+
 def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: Any) -> Config:
-    """The configuration for an algorithm: defaults, then the preset, then `settings`."""
+    """The configuration for an algorithm: defaults, then the preset, then `settings`.
+
+    What the preset says gives way to what is at odds with it in `settings`, with a warning.
+    """
     known = [field.name for field in dataclasses.fields(Config)]
     for name in settings:
         if name not in known:
@@ -332,7 +313,15 @@ def make_config(algorithm: str = "cdqn", preset: str | None = None, **settings: 
             raise ConfigError(f"there is no setting {name!r}" + (f": did you mean {near[0]}?" if near else ""))
     chosen = {} if preset is None else get_preset(preset).settings_of(algorithm)
     values: dict[str, Any] = {"algorithm": algorithm, **chosen, **settings}
-    return Config(**values)
+    # Two of the user's that are at odds, or two of the preset's, are an error.
+    mixed = [pair[:2] for pair in at_odds(values) if (pair[0] in settings) != (pair[1] in settings)]
+    losers = dict.fromkeys(name for pair in mixed for name in pair if name not in settings)
+    config = Config(**{name: value for name, value in values.items() if name not in losers})
+    if losers:
+        winners = " and ".join(dict.fromkeys(name for pair in mixed for name in pair if name in settings))
+        dropped = ", ".join(f"{name} {values[name]}" for name in losers)
+        warnings.warn(f"dropped from preset {preset}: {dropped} (at odds with {winners}, which you set)", stacklevel=2)
+    return config
 
 
 def get_preset(name: str) -> Preset:

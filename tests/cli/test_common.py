@@ -1,11 +1,13 @@
 """What commands share: names, folders, and how a run is concluded."""
 
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from cdqn.cli import common
+from helpers import small_agent
 
 
 def test_names_are_separated_by_commas_with_or_without_spaces():
@@ -24,3 +26,10 @@ def test_run_is_concluded_with_its_picture_and_what_to_do_next(finished, code, t
     assert common.conclude(tmp_path, SimpleNamespace(finished=finished, steps=1234)) == code
     assert drawn == [(tmp_path, tmp_path / "learning_curve.png")]
     assert ("stopped at step 1,234: `cdqn resume" in capsys.readouterr().out) is not finished
+
+
+def test_display_of_a_run_is_told_when_its_update_is_compiled(tmp_path):
+    agent = small_agent()
+    with ExitStack() as stack:
+        display, *_ = common.callbacks_for(tmp_path, agent, stack, 200)
+        assert agent.trainer.learner.while_compiling == display.compiling

@@ -3,9 +3,11 @@
 import json
 import shutil
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
+import cdqn
 from cdqn.cli.main import main
 from run_files import assert_same_end, newest_checkpoint, one_line
 
@@ -54,3 +56,52 @@ def test_run_with_a_damaged_newest_checkpoint_goes_on_from_the_one_before(finish
     assert "step 1000 is taken instead" in err
     assert main(["resume", "run"]) == 0
     assert_same_end(here / "run", finished_run)
+
+
+@pytest.fixture(scope="module")
+def object_run(tmp_path_factory):
+    """An agent that was made from an Env, and saved."""
+    settings = {"hidden": (8,), "warmup_steps": 40, "batch_size": 8, "log_period_steps": 50, "compile": "off"}
+    agent = cdqn.CDQN(gym.make("CartPole-v1"), steps=200, evaluation_episodes=2, **settings)
+    return agent.learn(100).save(tmp_path_factory.mktemp("object") / "run")
+
+
+def test_run_on_an_environment_object_is_evaluated_with_the_one_that_is_named(object_run, capsys):
+    assert main(["evaluate", str(object_run), "--episodes", "2"]) == 1
+    assert "--env my_module:make_env" in one_line(capsys)
+    assert main(["evaluate", str(object_run), "--episodes", "2", "--env", "CartPole-v1", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    agent = cdqn.load(object_run, env=gym.make("CartPole-v1"))
+    assert result["returns"] == agent.evaluate(2).returns.tolist()
+
+
+def test_environment_is_made_and_wrapped_as_asked(object_run, here, capsys):
+    (here / "my_wrappers.py").write_text(
+        "import gymnasium\ndef doubled(env):\n    return gymnasium.wrappers.TransformReward(env, lambda r: 2 * r)\n"
+    )
+    named = [
+        "--env",
+        "CartPole-v1",
+        "--env-kwargs",
+        '{"sutton_barto_reward": true}',
+        "--wrapper",
+        "my_wrappers:doubled",
+    ]
+    assert main(["evaluate", str(object_run), "--episodes", "2", "--json", *named]) == 0
+    assert json.loads(capsys.readouterr().out)["returns"] == [-2.0, -2.0]
+
+
+def test_run_on_an_environment_object_is_played_with_the_one_that_is_named(object_run, here, capsys):
+    play = ["play", str(object_run), "--video", "a.gif", "--max-steps", "3", "--env", "CartPole-v1"]
+    assert main(play) == 0
+    assert capsys.readouterr().out.startswith("return: 3\n")
+
+
+def test_run_on_an_environment_object_is_resumed_with_the_one_that_is_named(object_run, here, monkeypatch):
+    monkeypatch.setattr("cdqn.cli.train.conclude", lambda run, outcome: 0)  # no picture
+    shutil.copytree(object_run, "run")
+    assert main(["resume", "run", "--env", "CartPole-v1"]) == 0
+    agent = cdqn.load("run", env=gym.make("CartPole-v1"))
+    whole = cdqn.load(object_run, env=gym.make("CartPole-v1")).learn(100)
+    assert agent.steps == 200
+    assert agent.weights.tobytes() == whole.weights.tobytes()

@@ -16,7 +16,7 @@ from run_files import one_line
         (["no_such_module:Env-v0"], ["no_such_module"]),
         (["cli_envs:Nothing-v0"], ["Nothing"]),
         (["Pendulum-v1"], ["Box", "Discrete"]),
-        (["cli_envs:DictObservation-v0"], ["Dict", "FilterObservation"]),
+        (["cli_envs:DictObservation-v0"], ["Dict", "--wrapper my_module:MyWrapper"]),
         (["cli_envs:TextTypedObservation-v0"], ["float16", "DtypeObservation"]),
         (["cli_envs:Picture-v0"], ["(84, 84, 3)"]),
         (["CartPole-v1", "--gamma", "1.5"], ["gamma", "1.5", "[0, 1]"]),
@@ -35,6 +35,12 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(arguments, words, here,
     for word in words:
         assert word in text
     assert list(here.iterdir()) == []
+
+
+def test_unknown_command_is_answered_with_the_nearest(capsys):
+    with pytest.raises(SystemExit):
+        main(["trian"])
+    assert "did you mean train?" in one_line(capsys)
 
 
 def test_missing_package_names_the_line_that_installs_it(here, capsys, monkeypatch):

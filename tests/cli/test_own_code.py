@@ -55,7 +55,10 @@ def test_own_algorithm_is_trained_and_its_folder_names_what_it_needs(here, monke
 
 
 def test_own_network_is_trained(here, capsys):
-    assert main(["train", "CartPole-v1", "--network", "users_module:network", "--out", "run", *QUICK]) == 0
+    own = ["train", "CartPole-v1", "--network", "users_module:network", "--out", "run"]
+    assert main([*own, *QUICK]) == 1
+    assert "hidden: of the built-in networks" in capsys.readouterr().err
+    assert main([*own, *QUICK[:-2]]) == 0
     assert "DQN branch" in capsys.readouterr().out
 
 
@@ -63,8 +66,8 @@ def test_own_algorithm_is_compared_with_ours(here, monkeypatch, capsys):
     arguments = ["compare", "CartPole-v1", "--algorithms", "users_module:Mine,cdqn", "--seeds", "1", "--jobs", "1"]
     assert main([*arguments, "--out", "both", *QUICK]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
-    scores = {row[0]: row[1:] for row in rows if row and row[0] in ("Mine", "C-DQN")}
-    assert scores["Mine"] == scores["C-DQN"], "the same algorithm under two names"
+    mine, ours = (next(row for row in rows if row[:1] == [name]) for name in ("Mine", "C-DQN"))
+    assert mine[1:] == ours[1:], "the same algorithm under two names"
     forget(monkeypatch)
     assert main(["resume", "both"]) == 1
     assert "users_module" in capsys.readouterr().err

@@ -17,6 +17,6 @@ def test_play_writes_videos(finished_run, here):
 
 def test_play_cuts_an_episode_off(finished_run, here, capsys):
     assert main(["play", str(finished_run), "--video", "short.gif", "--max-steps", "3"]) == 0
-    assert capsys.readouterr().out.startswith("returns: 3\n")
+    assert capsys.readouterr().out.startswith("return: 3\n")
     assert main(["play", str(finished_run), "--video", "short.gif", "--max-steps", "0"]) == 1
     assert "max_steps is 0" in capsys.readouterr().err

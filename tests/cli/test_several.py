@@ -1,98 +1,26 @@
-"""`cdqn compare`: the settings of each algorithm, what is drawn of the runs, and what a kill leaves."""
+"""Several runs at once: what is told of them, and what a kill leaves."""
 
-import shutil
 import signal
 from itertools import pairwise
 
 import pytest
 
-from cdqn.cli.main import _parse, main
-from cdqn.presets import make_config
-from cdqn.report.runs import differing_settings, group_by_algorithm, read_run
+from cdqn.cli.main import main
+from cdqn.cli.several import tell_missing, tell_written
 from cdqn.storage.checkpoint import newest_step
-from run_files import SMALL, assert_same_end, newest_checkpoint, spawn, train, wait_for
+from run_files import SMALL, spawn, wait_for
 
 
-def configs(*flags):
-    """Of `cdqn compare CartPole-v1` with these flags, by algorithm."""
-    command = _parse(["compare", "CartPole-v1", "--seeds", "1", *flags])
-    return {config.algorithm: config for config in command.configs()}
+def test_what_is_missing_is_told_with_the_remedy_and_fails(capsys):
+    assert tell_missing({}, "do it again") == 0
+    assert capsys.readouterr().err == ""
+    assert tell_missing({"a": "it died"}, "do it again") == 1
+    assert capsys.readouterr().err.splitlines() == ["cdqn: a is not complete: it died", "cdqn: do it again"]
 
 
-def test_each_algorithm_has_its_own_defaults():
-    found = configs()
-    for algorithm in ("cdqn", "dqn", "rg"):
-        assert found[algorithm] == make_config(algorithm, "classic-control").resolved()
-    assert found["cdqn"].target_period_updates < found["dqn"].target_period_updates
-
-
-def test_flag_holds_for_all_even_where_it_equals_the_first_ones_default():
-    period = make_config("cdqn", "classic-control").target_period_updates
-    found = configs("--target-period-updates", str(period))
-    assert found["dqn"].target_period_updates == period
-    assert found["rg"].target_period_updates is None, "rg has none: the flag does not act on it"
-
-
-@pytest.mark.parametrize(
-    ("flag", "dueling", "n_step"),
-    [(["--no-dueling"], False, 3), (["--n-step=7"], True, 7), (["--n_step", "7"], True, 7)],
-)
-def test_flags_are_found_in_every_spelling(flag, dueling, n_step):
-    for config in configs(*flag).values():
-        assert (config.dueling, config.n_step) == (dueling, n_step)
-
-
-def test_same_settings_are_those_of_the_first_algorithm_named():
-    found = configs("--same-settings", "--algorithms", "dqn,cdqn")
-    ours, theirs = found["cdqn"].to_json(), found["dqn"].to_json()
-    assert {name for name in ours if ours[name] != theirs[name]} == {"algorithm"}
-    assert found["cdqn"].target_period_updates == make_config("dqn", "classic-control").target_period_updates
-
-
-def test_seeds_count_upwards_from_the_given_one():
-    command = _parse(["compare", "CartPole-v1", "--seeds", "3", "--seed", "7", "--algorithms", "rg"])
-    assert [config.seed for config in command.configs()] == [7, 8, 9]
-
-
-def test_what_differs_is_said_with_its_values(tmp_path):
-    from cdqn.agent import Agent, write_run_config
-
-    for algorithm, config in configs("--algorithms", "cdqn,dqn").items():
-        write_run_config(tmp_path / algorithm, Agent.from_config("CartPole-v1", config))
-    runs = [read_run(tmp_path / name) for name in ("cdqn", "dqn")]
-    said = differing_settings(group_by_algorithm(runs))
-    assert said == "own settings: target_period_updates C-DQN 20, DQN 100"
-    assert differing_settings(group_by_algorithm(runs[:1])) == ""
-
-
-def test_compare_runs_each_algorithm_and_seed_and_draws(here, capsys):
-    flags = [
-        "--algorithms",
-        "cdqn,rg",
-        "--seeds",
-        "2",
-        "--steps",
-        "600",
-        "--jobs",
-        "2",
-        "--target-period-updates",
-        "30",
-    ]
-    assert main(["compare", "CartPole-v1", "--out", "both", *flags, *SMALL]) == 0
-    text = capsys.readouterr().out
-    assert "C-DQN" in text
-    assert "RG" in text
-    names = {path.parent.name for path in here.glob("both/*/config.json")}
-    assert names == {"cdqn-seed0", "cdqn-seed1", "rg-seed0", "rg-seed1"}
-    assert (here / "both" / "comparison.png").stat().st_size > 10_000
-    assert (here / "both" / "comparison.csv").read_text().count("\n") == 3
-    # A run of a comparison is the run that `train` makes.
-    assert train("alone", "--seed", "1", "--target-period-updates", "30", steps=600) == 0
-    assert_same_end(here / "both" / "cdqn-seed1", here / "alone")
-    # A comparison that lost a run to a crash does what is left.
-    shutil.rmtree(here / "both" / "rg-seed1")
-    assert main(["resume", "both", "--jobs", "1"]) == 0
-    assert newest_checkpoint(here / "both" / "rg-seed1").name == "step-000000600"
+def test_each_file_that_was_written_is_a_line(tmp_path, capsys):
+    tell_written(tmp_path, "a.csv", "b.png")
+    assert capsys.readouterr().out.splitlines() == [f"wrote {tmp_path / name}" for name in ("a.csv", "b.png")]
 
 
 @pytest.mark.slow

@@ -1,19 +1,28 @@
 """`cdqn train` and `cdqn resume`: what a run leaves, and how it goes on after whatever happened to it."""
 
+import dataclasses
 import errno
 import json
 import os
+import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from cdqn.cli.main import main
+from cdqn.cli.train import announce
+from cdqn.config import Config
+from cdqn.envs import EnvSpec
 from cdqn.presets import PRESETS
 from cdqn.report.runs import read_run
+from cdqn.training.build import memory_estimate
 from run_files import SMALL, assert_same_end, newest_checkpoint, one_line, spawn, train, wait_for, without_clock
 
 
@@ -188,3 +197,52 @@ def test_two_processes_cannot_train_one_run(finished_run, capsys):
     with locked(finished_run):
         assert main(["resume", str(finished_run), "--steps", "9000"]) == 1
     assert "another process" in one_line(capsys)
+
+
+def test_existing_run_is_told_with_the_lines_that_work_and_replaced_if_asked(finished_run, here, capsys, monkeypatch):
+    monkeypatch.setattr("cdqn.cli.train.conclude", lambda run, outcome: 0)  # no picture
+    shutil.copytree(finished_run, "run")
+    assert train("run", steps=400) == 1
+    line = one_line(capsys)
+    for words in ("`cdqn resume run`", "--out run-2", "--overwrite"):
+        assert words in line
+    assert train("run", "--overwrite", "--seed", "1", steps=400) == 0
+    assert {path.name for path in (here / "run" / "checkpoints").iterdir()} <= {"step-000000000", "step-000000400"}
+    assert json.loads((here / "run" / "config.json").read_text())["config"]["seed"] == 1
+    assert train("new", "--overwrite", steps=400) == 0
+
+
+def test_setting_that_cannot_act_leaves_the_run_that_was_to_be_overwritten(finished_run, here, capsys):
+    shutil.copytree(finished_run, "run")
+    assert train("run", "--overwrite", "--channels", "4", "4", "4") == 1
+    assert "channels is for images" in one_line(capsys)
+    assert (here / "run" / "config.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("steps", "memory_size", "sentence"),
+    [
+        (1_000, 1_000, r"replay memory: about 1 MB once it is full, with 1,000 transitions$"),
+        (1_000, 5_000, r"replay memory: about 1 MB at the end of the run; a full one, 5,000 transitions, takes 5 MB$"),
+    ],
+)
+def test_memory_of_frames_is_told_as_it_will_be_at_the_end_and_when_full(steps, memory_size, sentence, capsys):
+    pytest.importorskip("zstandard")
+    shape = (1, 80, 100)  # 0.1 bytes for each of 8000 pixels, and what a frame and a row take besides
+    spec = EnvSpec("image", shape, np.dtype(np.uint8), 2, 0)
+    config = Config(steps=steps, memory_size=memory_size, warmup_steps=100)
+    announce(SimpleNamespace(spec=spec, config=config), "images")
+    said = " ".join(capsys.readouterr().out.split())
+    assert re.match("images of 1×80×100, 2 actions · preset images · " + sentence, said)
+    half = dataclasses.replace(config, discard_fraction=0.5)
+    assert memory_estimate(spec, half) == memory_estimate(spec, config, 500)
+
+
+@pytest.mark.parametrize(
+    "flags", [("--steps", "9"), ("--schedules", "restart"), ("--learning-rate", "0.1"), ("--env", "CartPole-v1")]
+)
+def test_changes_of_a_single_run_are_refused_for_several(flags, here, capsys):
+    (here / "several").mkdir()
+    (here / "several" / "comparison.json").write_text("{}")
+    assert main(["resume", "several", *flags]) == 1
+    assert f"{flags[0]}" in one_line(capsys)

@@ -1,5 +1,7 @@
 """The factory: what is supported is described, what is not is named with a remedy."""
 
+import re
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import cdqn
 from cdqn.envs import describe, make_vec, require_kind
 from cdqn.envs.observations import adapted
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
+from cdqn.storage.named_code import WithArguments, import_named
 from helpers import CountingEnv
 
 
@@ -108,7 +111,8 @@ def test_actions_that_are_no_finite_set_are_refused(actions):
 def test_observations_that_are_no_box_become_vectors(observations, sample, vector, dtype):
     env = make_vec(Shell(observations, sample=sample), 1)
     spec = describe(env)
-    assert (spec.kind, spec.observation_shape, spec.observation_dtype) == ("vector", (len(vector),), dtype)
+    kind = "discrete" if isinstance(observations, Discrete) else "vector"
+    assert (spec.kind, spec.observation_shape, spec.observation_dtype) == (kind, (len(vector),), dtype)
     observation, _ = env.reset()
     assert observation.tolist() == [vector]
     assert observation.astype(spec.observation_dtype).tolist() == [vector]
@@ -139,7 +143,7 @@ def test_box_is_left_as_it_is():
     ids=["Text", "Dict", "Tuple in a Dict", "Sequence"],
 )
 def test_observations_that_are_no_numbers_are_refused_with_the_wrapper_that_helps(observations):
-    with pytest.raises(UnsupportedEnvironmentError, match="FilterObservation"):
+    with pytest.raises(UnsupportedEnvironmentError, match=r"FilterObservation|--wrapper my_module:MyWrapper"):
         describe_single(observations)
 
 
@@ -151,7 +155,7 @@ def test_vector_environment_of_other_observations_is_refused_with_what_helps():
 @pytest.mark.parametrize("as_object", [False, True], ids=["id", "object"])
 def test_agent_learns_from_numbered_states_and_predicts_from_their_numbers(as_object):
     settings = {"hidden": (8,), "batch_size": 8, "warmup_steps": 40, "memory_size": 100, "compile": "off"}
-    agent = cdqn.CDQN(gym.make("Taxi-v3") if as_object else "Taxi-v3", num_envs=2, **settings)
+    agent = cdqn.CDQN(gym.make("Taxi-v3") if as_object else "Taxi-v3", num_envs=1 if as_object else 2, **settings)
     before = agent.trainer.learner.theta.clone()
     agent.learn(60)
     assert agent.trainer.learner.updates == 20
@@ -167,10 +171,32 @@ def test_agent_learns_from_numbered_states_and_predicts_from_their_numbers(as_ob
 
 
 @pytest.mark.parametrize("shape", [(96, 96, 3), (3, 96, 96), (80, 80), (2, 2, 40, 40)])
-def test_arrays_of_floats_that_are_too_large_are_refused_by_name(shape):
-    with pytest.raises(UnsupportedEnvironmentError, match="astype") as caught:
-        describe_single(Box(0, 1, shape, np.float32))
+def test_arrays_of_floats_that_are_too_large_are_refused_with_wrappers_that_help(shape):
+    space = Box(0, 1, shape, np.float32)
+    with pytest.raises(UnsupportedEnvironmentError) as caught:
+        describe_single(space)
     assert str(shape) in str(caught.value)
+    to_vector, _ = wrappers_of(str(caught.value))
+    assert describe(make_vec(to_vector(Shell(space)), 1)).kind == "vector"
+
+
+def test_dict_with_parts_that_are_no_numbers_is_refused_with_the_wrapper_that_keeps_the_others():
+    space = Dict({"place": Discrete(3), "many": Sequence(Discrete(3))})
+    with pytest.raises(UnsupportedEnvironmentError) as caught:
+        describe_single(space)
+    (wrap,) = wrappers_of(str(caught.value))
+    made = make_vec(wrap(Shell(space, sample={"place": 1, "many": (0, 2)})), 1)
+    assert describe(made).observation_shape == (3,)
+    assert made.reset()[0].tolist() == [[0, 1, 0]]
+
+
+def wrappers_of(error):
+    """Those that an error names for the shell."""
+    texts = re.findall(r"--wrapper '?([\w.]+:\w+(?:\([^']*\))?)", error)
+    for text in texts:
+        if not text.startswith("my_module:"):
+            import_named(text.partition("(")[0])
+    return [WithArguments.read(text) for text in texts]
 
 
 def test_minatar_boards_are_recognised():

@@ -2,16 +2,17 @@
 
 import json
 import sys
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, MultiDiscrete
 
 import cdqn
 from cdqn.cli.main import main
-from cdqn.envs import describe, kind_of, make_vec
+from cdqn.envs import kind_of, make_vec
 from cdqn.errors import CheckpointError, ConfigError, UnsupportedEnvironmentError
+from cdqn.storage import named_code
 from helpers import CountingEnv
 
 SOURCE = '''
@@ -116,8 +117,6 @@ def test_agent_is_trained_saved_and_loaded_with_arguments_and_wrappers(folder):
     assert json.loads((folder / "run" / "config.json").read_text())["config"]["wrapper"] == ["my_task:Plus"]
     assert cdqn.load("run", allow_import="my_task").evaluate(2).returns.tolist() == [1.0, 1.0]
     sys.modules.pop("my_task")
-    from cdqn.storage import named_code
-
     named_code._objects.clear()
     with pytest.raises(CheckpointError, match="--allow-import my_task"):
         cdqn.load("run")
@@ -162,25 +161,30 @@ def test_flags_of_other_libraries_have_a_name_here(flag, capsys):
     assert "here it is --" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("actions", "line"),
-    [
-        (Box(-1, 1, (1,)), "gymnasium.wrappers.DiscretizeAction(env, bins=25)"),
-        (Box(-1, 1, (3,)), "gymnasium.wrappers.DiscretizeAction(env, bins=3)"),
-        (
-            MultiDiscrete([2, 3]),
-            "gymnasium.wrappers.TransformAction(env, lambda a: numpy.array(numpy.unravel_index(a, (2, 3))), "
-            "gymnasium.spaces.Discrete(6))",
-        ),
-    ],
-)
-def test_line_that_the_error_gives_makes_actions_finite(actions, line):
-    env = CountingEnv()
-    env.action_space = actions
-    with pytest.raises(UnsupportedEnvironmentError) as caught:
-        describe(make_vec(env, 1))
-    assert line in str(caught.value)
-    finite = eval(line, {"gymnasium": gym, "numpy": np, "env": env})
-    count = describe(make_vec(finite, 1)).num_actions
-    assert count in (25, 27, 6)
-    assert all(actions.contains(np.asarray(finite.action(a), actions.dtype)) for a in range(count))
+def test_shell_wraps_with_arguments_which_are_recorded_and_loaded_without_permission(folder, capsys):
+    flags = ["--steps", "60", "--warmup-steps", "20", "--batch-size", "4", "--hidden", "4", "--compile", "off"]
+    limit = ["--wrapper", "gymnasium.wrappers:TimeLimit(  max_episode_steps = 7 )"]
+    actions = ["--wrapper", "gymnasium.wrappers:DiscretizeAction(bins=3)"]
+    assert main(["train", "Pendulum-v1", *limit, *actions, "--out", "run", *flags, "--evaluation-episodes", "1"]) == 0
+    config = json.loads((folder / "run" / "config.json").read_text())["config"]
+    assert config["wrapper"] == [
+        "gymnasium.wrappers:TimeLimit(max_episode_steps=7)",
+        "gymnasium.wrappers:DiscretizeAction(bins=3)",
+    ]
+    named_code._objects.clear()
+    agent = cdqn.load("run")
+    assert (agent.evaluate(1).lengths.tolist(), agent.spec.num_actions) == ([7], 3)
+
+
+def test_wrapper_with_arguments_in_python_is_a_partial(folder):
+    wrapper = [partial(gym.wrappers.DiscretizeAction, bins=4)]
+    agent = cdqn.CDQN("Pendulum-v1", wrapper=wrapper, **SMALL)
+    assert agent.spec.num_actions == 4
+    agent.learn(20).save("run")
+    named_code._objects.clear()
+    assert cdqn.load("run").config.wrapper == agent.config.wrapper
+    with pytest.raises(ConfigError, match="must be numbers, texts"):
+        cdqn.CDQN("Pendulum-v1", wrapper=[partial(gym.wrappers.TransformReward, func=abs)], **SMALL)
+    wrong = ["gymnasium.wrappers:DiscretizeAction(boxes=4)"]
+    with pytest.raises(UnsupportedEnvironmentError, match=r"DiscretizeAction\(boxes=4\) cannot wrap Pendulum-v1"):
+        cdqn.CDQN("Pendulum-v1", wrapper=wrong, **SMALL)

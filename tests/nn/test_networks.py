@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from cdqn.nn.networks import MLP, BoardCNN, DuelingCNN, dueling_q, make_network, parameter_count
+from cdqn.nn.networks import MLP, BoardCNN, DuelingCNN, Table, dueling_q, make_network, parameter_count
 
 ATARI = (4, 105, 80)
 BUILDERS = {
@@ -173,3 +173,19 @@ def test_make_network_chooses_by_the_shape():
     assert isinstance(atari, DuelingCNN)
     assert atari.head.width == 512
     assert make_network((4,), 2, (8,), dueling=False).head.value is None
+
+
+def test_table_shares_nothing_between_states_and_has_a_twin_in_numpy():
+    network = make_network((5,), 3, hidden=())
+    assert isinstance(network, Table)
+    assert parameter_count(network) == 15
+    codes = torch.eye(5, dtype=torch.int8)
+    network(codes[2:3])[0, 1].backward()
+    assert network.q_SA.grad.nonzero().tolist() == [[2, 1]]
+    acting = network.numpy_forward()
+    with torch.no_grad():
+        assert torch.all((network.q_SA - 1).abs() < 0.2), "what has not been tried looks good"
+        assert len(network.q_SA.unique()) == 15
+        network.q_SA[2, 1] = 7.0
+    assert acting(codes.numpy())[2, 1] == 7.0, "on the memory of the weights"
+    np.testing.assert_array_equal(acting(codes.numpy()), network(codes).detach().numpy())

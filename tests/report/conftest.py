@@ -46,7 +46,7 @@ def episode(step, value):
     return {"kind": "episode", "step": step, "env": 0, "return": value, "length": 10, "ended": "terminated"}
 
 
-def write_run(folder: Path, rows, algorithm="cdqn", seed=0, env_id="CartPole-v1", tail="") -> Path:
+def write_run(folder: Path, rows, algorithm="cdqn", seed=0, env_id="CartPole-v1", tail="", **settings) -> Path:
     """A run folder; `tail` is put behind the last row as it is, to play a kill or a damage."""
     folder.mkdir(parents=True)
     config = {
@@ -56,6 +56,7 @@ def write_run(folder: Path, rows, algorithm="cdqn", seed=0, env_id="CartPole-v1"
         "steps": 1000,
         "gamma": 0.99,
         "num_envs": 4,
+        **settings,
     }
     (folder / "config.json").write_text(json.dumps({"cdqn": "0.1.0", "config": config}))
     (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + tail)

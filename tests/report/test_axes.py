@@ -6,6 +6,7 @@ import pytest
 from cdqn.errors import ConfigError
 from cdqn.report import axes as module
 from cdqn.report import figures
+from cdqn.report.groups import group_runs
 from cdqn.report.runs import find_runs
 
 pytestmark = pytest.mark.filterwarnings("error")  # an axis that complains is an axis that shows nothing
@@ -13,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("error")  # an axis that complains is an
 
 def test_unknown_file_type_is_refused_before_anything_is_written(tmp_path, comparison_folder):
     with pytest.raises(ConfigError, match=r"\.png or \.pdf, not '\.jpg'"):
-        figures.comparison(find_runs(comparison_folder), tmp_path / "new" / "a.jpg")
+        figures.comparison(group_runs(find_runs(comparison_folder)), tmp_path / "new" / "a.jpg")
     assert not (tmp_path / "new").exists()
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from cdqn.errors import ConfigError
 from cdqn.report import figures
+from cdqn.report.comparison import comparison_table
+from cdqn.report.groups import group_runs
 from cdqn.report.palette import ALGORITHMS
 from cdqn.report.runs import find_runs, read_run
 from helpers import lines_of
@@ -33,40 +35,101 @@ def divergence(histories, bound=100.0):
     return figures.draw_divergence(histories, bound=bound, title="DQN diverges")
 
 
+def comparison(runs, varied=()):
+    return figures.draw_comparison(group_runs(runs, varied))
+
+
 def test_comparison_draws_each_seed_and_the_mean_of_each_algorithm(comparison_folder):
-    figure = figures.draw_comparison(find_runs(comparison_folder))
+    figure = comparison(find_runs(comparison_folder))
     assert len(figure.axes) == 3
     for axes in figure.axes:
         for algorithm in ALGORITHMS:
-            assert len(lines_of(axes, algorithm)) == 3 + 1
-        assert len(axes.collections) == 3  # bands
+            dots = axes is figure.axes[0]
+            assert len(lines_of(axes, algorithm)) == 3 + 1 + dots
+        assert not axes.collections, "three seeds claim no interval"
         assert axes.get_legend() is None
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
     assert texts == ["C-DQN (3 seeds)", "DQN (3 seeds)", "RG (3 seeds)"]
+    assert "95 %" not in figure.legends[0].get_title().get_text()
     np.testing.assert_allclose(mean_line(figure.axes[0], "cdqn").get_xydata()[-1], [1000, 110])
+    assert figure.axes[0].get_title(loc="left") == "training return"
     assert figure.get_suptitle() == "CartPole-v1"
+
+
+@pytest.fixture
+def evaluated(tmp_path, make):
+    """Two periods of C-DQN with five seeds each, evaluated twice."""
+    finals = {5: (500.0, 480.0, 490.0, 470.0, 500.0), 20: (9.0, 10.0, 12.0, 9.0, 11.0)}
+    settings = {"evaluation_period_steps": 500}
+    return [
+        read_run(
+            make.write(
+                tmp_path / f"{period}-{seed}",
+                [make.progress(1000), make.evaluation(500, [final / 2]), make.evaluation(1000, [final - 1, final + 1])],
+                seed=seed,
+                target_period_updates=period,
+                **settings,
+            )
+        )
+        for period, own in finals.items()
+        for seed, final in enumerate(own)
+    ]
+
+
+def test_picture_ends_with_the_numbers_of_the_table(evaluated):
+    groups = group_runs(evaluated, ["target_period_updates"])
+    figure = figures.draw_comparison(groups)
+    axes = figure.axes[0]
+    assert axes.get_title(loc="left") == "greedy return (mean of 2 episodes)"
+    means = [line for line in axes.lines if line.get_linewidth() == 2.0]
+    dots = [line for line in axes.lines if line.get_marker() == "o"]
+    bars = [line for line in axes.lines if line.get_linewidth() == 1.4]
+    bands = [collection.get_paths()[0].vertices for collection in axes.collections]
+    for row, mean, dot, bar, band in zip(comparison_table(groups), means, dots, bars, bands, strict=True):
+        assert mean.get_xydata()[-1] == pytest.approx([1000, row.final.value])
+        assert dot.get_ydata() == pytest.approx([row.final.value])
+        assert bar.get_ydata() == pytest.approx([row.final.low, row.final.high])
+        ends = band[band[:, 0] == 1000][:, 1]
+        assert (min(ends), max(ends)) == pytest.approx((row.final.low, row.final.high))
+    assert "95 % interval (Student's t)" in figure.legends[0].get_title().get_text()
+
+
+def test_variants_have_labels_and_looks_of_their_own(evaluated):
+    figure = comparison(evaluated, ["target_period_updates"])
+    legend = figure.legends[0]
+    labels = ["C-DQN, target period 5 (5 seeds)", "C-DQN, target period 20 (5 seeds)"]
+    assert [text.get_text() for text in legend.get_texts()] == labels
+    one, other = (line.get_color() for line in legend.get_lines())
+    assert one != other
+    assert [line.get_color() for line in figure.axes[0].lines if line.get_linewidth() == 2.0] == [one, other]
+
+
+def test_dollar_in_a_value_is_no_formula(tmp_path, make):
+    run = read_run(make.write(tmp_path / "a", [make.progress(10)], env_kwargs='{"a": "$\\\\frac$"}'))
+    figures.comparison(group_runs([run], ["env_kwargs"]), tmp_path / "a.png")
+    assert (tmp_path / "a.png").exists()
 
 
 def test_mean_on_a_logarithmic_axis_is_geometric(comparison_folder):
     """Losses 0.1, 0.2 and 0.3 of three seeds."""
-    figure = figures.draw_comparison(find_runs(comparison_folder))
+    figure = comparison(find_runs(comparison_folder))
     loss = mean_line(figure.axes[1], "cdqn").get_ydata()
     np.testing.assert_allclose(loss, (0.1 * 0.2 * 0.3) ** (1 / 3))
 
 
 def test_one_seed_is_one_line_without_band(comparison_folder):
-    figure = figures.draw_comparison(find_runs(comparison_folder)[:1])
-    for axes in figure.axes:
+    figure = comparison(find_runs(comparison_folder)[:1])
+    for axes in figure.axes[1:]:
         assert len(lines_of(axes, "cdqn")) == 1
         assert not axes.collections
     assert len(figure.legends) == 1
 
 
 def test_comparison_is_the_same_picture_each_time(tmp_path, comparison_folder):
-    runs = find_runs(comparison_folder)[:2]
+    groups = group_runs(find_runs(comparison_folder)[:2])
     for suffix in (".png", ".pdf"):
         for name in ("a", "b"):
-            figures.comparison(runs, tmp_path / "pictures" / (name + suffix))
+            figures.comparison(groups, tmp_path / "pictures" / (name + suffix))
         first, second = ((tmp_path / "pictures" / (name + suffix)).read_bytes() for name in ("a", "b"))
         assert first == second
         assert first.startswith({".png": b"\x89PNG", ".pdf": b"%PDF"}[suffix])
@@ -74,7 +137,7 @@ def test_comparison_is_the_same_picture_each_time(tmp_path, comparison_folder):
 
 def test_comparison_without_bounds_shows_q_itself(tmp_path, make):
     rows = [make.progress(step, q_bound=None, q_mean=7.0) for step in (10, 20)]
-    figure = figures.draw_comparison([read_run(make.write(tmp_path / "a", rows))])
+    figure = comparison([read_run(make.write(tmp_path / "a", rows))])
     assert mean_line(figure.axes[2], "cdqn").get_ydata().tolist() == [7, 7]
     assert "bound" not in figure.axes[2].get_title(loc="left")
 
@@ -82,8 +145,15 @@ def test_comparison_without_bounds_shows_q_itself(tmp_path, make):
 def test_run_that_has_only_begun_does_not_erase_the_mean(tmp_path, make):
     rows = [make.progress(step) for step in (10, 20)]
     runs = [read_run(make.write(tmp_path / "a", rows)), read_run(make.write(tmp_path / "b", [], seed=1))]
-    figure = figures.draw_comparison(runs)
+    figure = comparison(runs)
     assert mean_line(figure.axes[1], "cdqn").get_ydata().tolist() == [0.5, 0.5]
+
+
+def test_evaluations_that_were_asked_for_and_not_come_to_leave_the_panel_empty(tmp_path, make):
+    run = read_run(make.write(tmp_path / "a", [make.progress(10)], evaluation_period_steps=500))
+    axes = comparison([run]).axes[0]
+    assert axes.get_title(loc="left") == "greedy return"
+    assert axes.texts[0].get_text() == "nothing recorded"
 
 
 def test_nothing_to_compare_is_an_error():
@@ -111,7 +181,7 @@ def test_q_within_its_bound_stays_on_a_linear_axis():
 
 @pytest.mark.parametrize("worst", [1e30, -1e30, math.inf, math.nan, 0.0])
 def test_log_axes_survive_what_divergence_writes(tmp_path, worst):
-    value_ST = np.array([[1.0, 2.0, 3.0, worst]] * 3)
+    value_ST = np.array([[1.0, 2.0, 3.0, worst]] * 3 + [[1.0, 2.0, 3.0, 4.0]] * 3)
     figures.divergence(histories(dqn_loss=value_ST, dqn_q=value_ST), tmp_path / "a.png", bound=100, title="a title")
     assert (tmp_path / "a.png").stat().st_size > 10_000
 
@@ -144,5 +214,5 @@ def test_wrong_histories_are_named(wrong, message):
 
 
 def test_no_pyplot_state_is_touched(comparison_folder):
-    figures.draw_comparison(find_runs(comparison_folder))
+    comparison(find_runs(comparison_folder))
     assert "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cdqn.report import figures, learning_curve
+from cdqn.report.groups import group_runs
 from cdqn.report.runs import read_run
 from helpers import lines_of
 
@@ -57,7 +58,7 @@ def test_empty_run_is_a_picture_that_says_so(tmp_path, make, suffix):
     texts = [axes.texts[0].get_text() for axes in learning_curve.draw_learning_curve(run).axes]
     assert texts[0] == "no episode has ended yet"
     learning_curve.learning_curve(run, tmp_path / f"a{suffix}")
-    figures.comparison([run], tmp_path / f"b{suffix}")
+    figures.comparison(group_runs([run]), tmp_path / f"b{suffix}")
 
 
 def test_diverged_run_is_drawn_up_to_where_it_has_numbers(tmp_path, make):
@@ -69,4 +70,4 @@ def test_diverged_run_is_drawn_up_to_where_it_has_numbers(tmp_path, make):
     assert q.lines[0].get_ydata().tolist() == [-0.5, 0, -1e30]
     assert q.get_yscale() == "symlog"
     learning_curve.learning_curve(run, tmp_path / "a.png")
-    figures.comparison([run], tmp_path / "b.png")
+    figures.comparison(group_runs([run]), tmp_path / "b.png")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from cdqn import report
-from cdqn.errors import CheckpointError, ConfigError
-from cdqn.report.runs import find_runs, group_by_algorithm, read_run
+from cdqn.errors import CheckpointError
+from cdqn.report.runs import find_runs, read_run
 from drawing_imports import assert_draws_only
 
 
@@ -141,14 +141,12 @@ def test_foreign_config_is_refused_by_name(tmp_path, text):
         read_run(tmp_path)
 
 
-def test_what_cannot_be_averaged_is_refused(tmp_path, make):
-    a = read_run(make.write(tmp_path / "a", []))
-    b = read_run(make.write(tmp_path / "b", [], env_id="Acrobot-v1", seed=1))
-    c = read_run(make.write(tmp_path / "c", []))
-    with pytest.raises(ConfigError, match="Acrobot-v1, CartPole-v1"):
-        group_by_algorithm([a, b])
-    with pytest.raises(ConfigError, match="both cdqn with seed 0"):
-        group_by_algorithm([a, c])
+def test_final_return_is_that_of_a_run_that_has_come_to_its_end(tmp_path, make):
+    """The budget is 1000 steps: what was evaluated on the way is no final performance."""
+    rows = [make.evaluation(500, [1.0]), make.evaluation(1000, [2.0, 4.0])]
+    assert read_run(make.write(tmp_path / "a", rows)).final_return == 3
+    assert read_run(make.write(tmp_path / "b", rows[:1])).final_return is None
+    assert read_run(make.write(tmp_path / "c", [])).final_return is None
 
 
 def test_report_imports_nothing_that_trains():

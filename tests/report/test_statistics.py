@@ -2,14 +2,18 @@
 
 import numpy as np
 import pytest
+from benchmarks import interval_coverage
 
 from cdqn.report.statistics import (
     align_curves,
     bootstrap_interval,
     interquartile_mean,
     mean_band,
+    mean_interval,
+    mean_over_tasks,
     performance_profile,
     probability_of_improvement,
+    student_t,
 )
 
 
@@ -139,27 +143,95 @@ def test_no_curves_and_a_single_point_align():
     assert (step_P.tolist(), value_SP.tolist()) == ([5], [[2.0]])
 
 
+@pytest.mark.parametrize(
+    ("degrees", "confidence", "printed"),
+    [
+        (1, 0.95, 12.706205),
+        (2, 0.95, 4.302653),
+        (4, 0.95, 2.776445),
+        (4, 0.99, 4.604095),
+        (9, 0.95, 2.262157),
+        (30, 0.9, 1.697261),
+        (999, 0.95, 1.962341),
+    ],
+)
+def test_quantiles_are_those_of_the_printed_tables(degrees, confidence, printed):
+    assert student_t(degrees, confidence) == pytest.approx(printed, abs=1e-6)
+
+
+def test_interval_of_the_mean_by_hand():
+    """Mean 3, variance 2.5, standard error √½."""
+    assert mean_interval([1, 2, 3, 4, 5]) == pytest.approx((3, 3 - 2.776445 / 2**0.5, 3 + 2.776445 / 2**0.5), abs=1e-6)
+
+
+def test_fewer_runs_than_five_have_a_mean_and_no_interval():
+    mean, low, high = mean_interval([1.0, 2.0, 6.0, 3.0])
+    assert mean == 3
+    assert np.isnan([low, high]).all()
+    with pytest.raises(ValueError, match="non-empty"):
+        mean_interval([])
+
+
 def test_band_equals_the_interval_of_each_point():
     value_SP = np.random.default_rng(1).normal(size=(6, 3))
-    band = mean_band(value_SP, np.random.default_rng(0), resamples=20_000)
-    np.testing.assert_allclose(band.mean, value_SP.mean(axis=0))
+    band = mean_band(value_SP, confidence=0.9)
     for point in range(3):
-        value_S = value_SP[:, point]
-        interval = bootstrap_interval(value_S, mean_of_last, np.random.default_rng(5), resamples=20_000)
-        assert (band.low[point], band.high[point]) == pytest.approx(interval[1:], abs=0.03)
+        assert [curve_P[point] for curve_P in band] == pytest.approx(mean_interval(value_SP[:, point], 0.9))
 
 
 def test_mean_stops_where_a_seed_is_missing():
     """The seeds that survive must not stand for all: their mean would look like a recovery."""
-    value_SP = np.array([[1.0, 2.0, 3.0], [3.0, 1e9, np.nan]])
-    band = mean_band(value_SP, np.random.default_rng(0))
-    assert band.mean[:2].tolist() == [2.0, 5e8 + 1]
+    value_SP = np.array([[1.0, 2.0, 3.0], *[[3.0, 1e9, np.nan]] * 4])
+    band = mean_band(value_SP)
+    assert band.mean[:2] == pytest.approx([13 / 5, (2 + 4e9) / 5])
+    assert np.isfinite([band.low[:2], band.high[:2]]).all()
     assert np.isnan([band.mean[2], band.low[2], band.high[2]]).all()
 
 
-def test_band_of_one_seed_has_no_width():
-    band = mean_band([[1.0, 2.0]], np.random.default_rng(0))
-    assert band.low.tolist() == band.mean.tolist() == band.high.tolist() == [1.0, 2.0]
+def test_numbers_too_large_to_square_leave_a_mean():
+    band = mean_band(np.array([[1e200], [1.0], [1.0], [1.0], [1.0]]))
+    assert band.mean == pytest.approx([2e199])
+    assert not np.isfinite(band.high).any()
+
+
+def test_mean_over_tasks_is_students_for_one_and_has_more_degrees_for_two():
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=6)
+    other = one + 2  # the same spread: twice the degrees of freedom, by Welch and Satterthwaite
+    assert mean_over_tasks([one]) == pytest.approx(mean_interval(one))
+    half = student_t(10) * one.std(ddof=1) / 6**0.5 / 2**0.5
+    mean = one.mean() + 1
+    assert mean_over_tasks([one, other]) == pytest.approx((mean, mean - half, mean + half))
+
+
+def test_mean_over_tasks_claims_nothing_of_few_runs_and_survives_equal_ones():
+    value, low, high = mean_over_tasks([np.arange(9.0), np.zeros(4)])
+    assert value == 2
+    assert np.isnan([low, high]).all()
+    assert mean_over_tasks([np.ones(5), np.zeros(5)]) == (0.5, 0.5, 0.5)
+
+
+def test_95_percent_intervals_hold_the_truth_95_times_in_100_at_5_and_10_seeds():
+    """Each column is an experiment of its own; docs/comparing.md has the large version."""
+    rng = np.random.default_rng(0)
+    for seeds in (5, 10):
+        band = mean_band(rng.normal(2.0, 3.0, size=(seeds, 20_000)))
+        assert ((band.low < 2) & (band.high > 2)).mean() == pytest.approx(0.95, abs=0.005)
+
+
+def test_simulation_of_the_page_finds_what_the_page_says():
+    """`benchmarks/interval_coverage.py` in small: where Student's interval holds, where it cannot, and who is worse."""
+    rng = np.random.default_rng(0)
+
+    def covered(distribution, method, times, resamples):
+        draw = interval_coverage.DISTRIBUTIONS[distribution]
+        ((_, numbers),) = interval_coverage.coverage(draw, [method], 5, times, resamples, rng)
+        return numbers[0]
+
+    assert covered("normal", interval_coverage.OURS, 10_000, 1) == pytest.approx(0.95, abs=0.01)
+    assert covered("normal", "percentile bootstrap, mean", 600, 200) < 0.88
+    assert covered("one run in five fails", interval_coverage.OURS, 4_000, 1) < 0.75
+    assert interval_coverage.coverage_over_tasks(5, 1_000, rng)[0] == pytest.approx(0.95, abs=0.02)
 
 
 def test_weighted_interquartile_mean_is_that_of_repeated_values():

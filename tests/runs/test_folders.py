@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from cdqn.errors import CheckpointError
-from cdqn.runs.folders import locked, locked_run, new_folder
+from cdqn.runs.folders import locked, locked_run, new_folder, remove_run, require_new
+from helpers import small_agent
 
 TRY = """
 import fcntl, os, sys
@@ -60,3 +61,26 @@ def test_lock_is_never_made_through_a_link(tmp_path):
     with pytest.raises(CheckpointError, match="is a symbolic link to"), locked(tmp_path / "run"):
         pytest.fail("the link was followed")
     assert not (tmp_path / "elsewhere").exists()
+
+
+def test_run_is_removed_and_nothing_else(tmp_path):
+    run = small_agent().save(tmp_path / "run")
+    (run / "best").mkdir()
+    (run / "best" / "step-000000100.safetensors").touch()
+    (run / "thesis.tex").write_text("years of work")
+    with pytest.raises(CheckpointError, match=r"holds thesis\.tex besides a run"):
+        remove_run(run)
+    assert (run / "checkpoints").exists()
+    (run / "thesis.tex").unlink()
+    with locked(run), pytest.raises(CheckpointError, match="another process"):
+        remove_run(run)
+    remove_run(run)
+    require_new(run)
+
+
+def test_what_is_no_run_is_not_removed(tmp_path):
+    (tmp_path / "checkpoints").mkdir()
+    with pytest.raises(CheckpointError, match="not a run folder"):
+        remove_run(tmp_path)
+    assert (tmp_path / "checkpoints").exists()
+    remove_run(tmp_path / "nothing")

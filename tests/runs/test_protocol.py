@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from cdqn.agent import Agent, read_run_config
+from cdqn.agent import Agent
 from cdqn.cli.main import main
 from cdqn.report.protocol import render_protocol
 from cdqn.report.tables import format_number
@@ -18,6 +18,7 @@ from cdqn.runs.folders import locked
 from cdqn.runs.loading import load
 from cdqn.runs.protocol import run_protocol
 from cdqn.storage.checkpoint import load_checkpoint_values, read_weights, write_weights
+from cdqn.training.run_config import read_run_config
 
 FLAGS = ["--hidden", "16", "--warmup-steps", "200", "--memory-size", "1000", "--evaluation-episodes", "2"]
 FLAGS += ["--update-period-steps", "4", "--log-period-steps", "100", "--compile", "off"]

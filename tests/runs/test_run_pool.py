@@ -13,10 +13,11 @@ from cdqn.agent import Agent
 from cdqn.cli.main import main
 from cdqn.errors import ConfigError
 from cdqn.runs import run_pool
-from cdqn.runs.run_pool import run_all
+from cdqn.runs.run_pool import _callbacks, run_all
 from cdqn.runs.runner import has_rows, train_run
 from cdqn.runs.workers.local import LocalPool
 from cdqn.storage.checkpoint import newest_step
+from helpers import progress, small_agent
 from run_files import planned
 
 
@@ -110,3 +111,13 @@ def test_signal_stops_all_runs_with_a_checkpoint_and_starts_no_other(send, numbe
         assert newest_step(run) > 0, "a run under way was not saved where it stopped"
     assert not waiting.exists(), "another run was started"
     assert "cdqn resume" in out
+
+
+def test_run_says_that_its_update_is_compiled():
+    rows, agent = [], small_agent()
+    callback, another = _callbacks(rows.append, (len,), agent, 200)
+    assert another is len
+    with agent.trainer.learner.while_compiling():
+        assert rows == [{"kind": "compiling", "step": 0}]
+    callback(progress(), agent)
+    assert [row["kind"] for row in rows] == ["compiling", "progress"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cdqn.agent import Agent, write_run_config
+from cdqn.agent import Agent
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError, UnsupportedEnvironmentError
 from cdqn.runs.folders import new_folder
@@ -11,6 +11,7 @@ from cdqn.runs.stopping import Stop
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step
 from cdqn.training.events import EvaluationResult
 from cdqn.training.exploration import EpsilonGreedy
+from cdqn.training.run_config import write_run_config
 from run_files import assert_same_end, without_clock
 
 SETTINGS = {"hidden": (8,), "warmup_steps": 100, "update_period_steps": 4, "log_period_steps": 100, "compile": "off"}

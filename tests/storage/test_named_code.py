@@ -6,7 +6,15 @@ import pytest
 
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.storage import named_code
-from cdqn.storage.named_code import import_allowed, import_named, import_pieces, is_code_name, name_of, named
+from cdqn.storage.named_code import (
+    WithArguments,
+    import_allowed,
+    import_named,
+    import_pieces,
+    is_code_name,
+    name_of,
+    named,
+)
 
 
 class Thing:
@@ -68,3 +76,73 @@ def test_pieces_that_are_named_as_code_are_imported_and_others_are_not():
     import_pieces({"algorithm": "cdqn", "network": None, "replay": "uniform", "gamma": 0.9})
     with pytest.raises(ConfigError, match="no_such_module"):
         import_pieces({"network": "no_such_module:Net"})
+
+
+@pytest.mark.parametrize(
+    ("text", "args", "kwargs"),
+    [
+        ("m:W", (), {}),
+        ("m:W()", (), {}),
+        ("m:W(5)", (5,), {}),
+        (
+            "m:W( [1, 2.5], name='a (b)', deep={'x': (None, True)})",
+            ([1, 2.5],),
+            {"name": "a (b)", "deep": {"x": (None, True)}},
+        ),
+        ("m:W(-1)", (-1,), {}),
+    ],
+)
+def test_arguments_are_read_and_written_again(text, args, kwargs):
+    call = WithArguments.read(text)
+    assert (call.name, call.args, call.kwargs) == ("m:W", args, kwargs)
+    assert WithArguments.read(str(call)) == call
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "m:W(",
+        "m:W(1",
+        "m:W(x)",
+        "m:W(**{'a': 1})",
+        "m:W(*[1])",
+        "m:W(1)(2)",
+        "m:W(1) + 1",
+        "m:W(1), 2",
+        "m:W(print('x'))",
+        "m:W(__import__('os'))",
+        "m:W(f'{1}')",
+        "m:W(1).x",
+        "m:W(a=1, a=2)",
+        "m:W(" + "[" * 100_000,
+        "m:W(\0)",
+    ],
+    ids=lambda text: text[:20].replace("\0", "0"),
+)
+def test_arguments_that_are_no_literals_are_refused_and_never_run(text):
+    with pytest.raises(ConfigError, match="cannot be read"):
+        WithArguments.read(text)
+
+
+def test_module_within_a_module_is_no_way_to_what_was_not_allowed():
+    with pytest.raises(ConfigError, match="'os' is a module: write os: before what is in it"):
+        import_named("cdqn.storage.named_code:os.system")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gymnasium.wrappers:RecordVideo",
+        "gymnasium.wrappers:TransformObservation",
+        "gymnasium.wrappers:vector.x",
+        "gymnasium.wrappers_evil:TimeLimit",
+        "gymnasium.utils:TimeLimit",
+        "cdqn.envs.actions:gym",
+    ],
+)
+def test_folder_may_name_harmless_wrappers_and_no_others(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(named_code, "_objects", {})
+    import_allowed(tmp_path, {"wrapper": ["gymnasium.wrappers:TimeLimit(3)", "cdqn.envs.actions:NumberedActions"]}, ())
+    assert len(named_code._objects) == 2
+    with pytest.raises(CheckpointError, match="--allow-import"):
+        import_allowed(tmp_path, {"wrapper": [f"{name}(video_folder='/tmp')"]}, ())

@@ -14,6 +14,7 @@ import cdqn
 from cdqn.cli.main import main
 from cdqn.envs import make_vec
 from cdqn.errors import ConfigError
+from cdqn.presets import PRESETS
 from cdqn.replay import Prefetcher, PrioritizedReplay
 from cdqn.replay.frames import FrameStore
 from cdqn.training.build import memory_estimate, readable_bytes
@@ -190,10 +191,10 @@ def test_game_without_preset_gets_the_one_for_laptops(tmp_path, capsys):
     flags = ["--until", "4", "--evaluation-episodes", "1", "--time-limit-steps", "20"]
     assert main(["train", "Pong", *flags, "--out", str(tmp_path / "run")]) == 0
     config = json.loads((tmp_path / "run" / "config.json").read_text())["config"]
-    assert config["frame_size"] == list(cdqn.presets.PRESETS["laptop"].settings["frame_size"])
+    assert config["frame_size"] == list(PRESETS["laptop"].settings["frame_size"])
     assert config["sticky_actions"] == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "preset laptop, sticky actions 0; the replay memory of" in printed
+    assert "preset laptop · sticky actions 0 · replay memory: about" in printed
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

@@ -7,6 +7,7 @@ import torch
 import cdqn
 import own_pieces
 from cdqn.errors import ConfigError
+from cdqn.training.build import choose_device
 from helpers import assert_same_state
 
 SMALL = {"warmup_steps": 50, "batch_size": 8, "log_period_steps": 50, "memory_size": 500, "seed": 3, "compile": "off"}
@@ -95,3 +96,81 @@ def test_own_exploration_acts_and_resumes_exactly(tmp_path):
     resumed = cdqn.load(tmp_path / "run").learn(80)
     assert resumed.trainer.exploration.calls == 50
     assert_same_state(resumed.trainer.learner.state_dict(), straight.trainer.learner.state_dict())
+
+
+def test_numbered_states_are_learned_as_a_table_or_with_the_widths_that_are_given():
+    table = cdqn.CDQN("FrozenLake-v1", **SMALL)
+    assert len(table.weights) == 16 * 4
+    assert table.learn(80).predict(3) in range(4)
+    layered = cdqn.CDQN("FrozenLake-v1", hidden=(8,), **SMALL)
+    assert len(layered.weights) == 16 * 8 + 8 + 8 * 4 + 4
+    with pytest.raises(ConfigError, match="a table has first values of its own; drop it"):
+        cdqn.CDQN("FrozenLake-v1", initial_weights="pytorch", **SMALL)
+    with pytest.raises(ConfigError, match="a table is for numbered states: this environment has vector observations"):
+        cdqn.CDQN("CartPole-v1", hidden=(), dueling=False, **SMALL)
+
+
+def test_network_can_be_named_in_python_too():
+    assert agent_with(network="own_pieces:small_network").config.network == "own_pieces:small_network"
+
+
+@pytest.mark.parametrize("setting", [{"hidden": (8,)}, {"dueling": False}, {"initial_weights": "pytorch"}])
+def test_settings_of_the_built_in_networks_are_refused_beside_an_own_one(setting):
+    with pytest.raises(
+        ConfigError, match=f"{next(iter(setting))}: of the built-in networks, and network is own_pieces"
+    ):
+        agent_with(network=own_pieces.small_network, **setting)
+
+
+def test_channels_are_refused_where_there_are_no_images():
+    with pytest.raises(ConfigError, match="channels is for images, this environment has vector observations: drop it"):
+        agent_with(channels=(4, 4, 4))
+
+
+def gpus(monkeypatch, cuda=0, mps=False):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cuda", "mps", "found"),
+    [
+        ("cpu", 2, True, "cpu"),
+        ("cuda", 1, False, "cuda"),
+        ("cuda:0", 1, False, "cuda:0"),
+        ("cuda:1", 2, False, "cuda:1"),
+        ("mps", 0, True, "mps"),
+    ],
+)
+def test_device_that_is_there_is_taken(monkeypatch, wanted, cuda, mps, found):
+    gpus(monkeypatch, cuda, mps)
+    assert choose_device(wanted, large_network=False) == torch.device(found)
+
+
+def test_device_is_by_default_a_gpu_for_images_alone(monkeypatch):
+    gpus(monkeypatch, 1)
+    assert [choose_device("auto", large).type for large in (True, False)] == ["cuda", "cpu"]
+    gpus(monkeypatch, 0)
+    assert choose_device("auto", True).type == "cpu"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cuda", "words"),
+    [
+        ("cuda", 0, "device is 'cuda', but PyTorch finds no GPU: use cpu"),
+        ("cuda:1", 0, "device is 'cuda:1', but PyTorch finds no GPU: use cpu"),
+        ("cuda:2", 2, "device is 'cuda:2', but PyTorch finds cuda:0, cuda:1: use one of them, or cpu"),
+        ("mps", 2, "device is 'mps', but PyTorch finds no GPU of Apple's: use cpu"),
+    ],
+)
+def test_device_that_is_not_there_is_named_with_what_there_is(monkeypatch, wanted, cuda, words):
+    gpus(monkeypatch, cuda)
+    with pytest.raises(ConfigError, match=words):
+        agent_with(device=wanted)
+
+
+@pytest.mark.parametrize("wanted", ["gpu", "cuda:", "cuda:x", "cuda:-1", "mps:0", "", 0, None])
+def test_device_that_is_none_is_refused(wanted):
+    with pytest.raises(ConfigError, match="device is"):
+        agent_with(device=wanted)

@@ -122,8 +122,8 @@ def test_watch_is_silent_below_the_bound_and_its_margin(q):
 @pytest.mark.parametrize("q", [151.0, -151.0, float("inf"), NAN])
 def test_watch_warns_of_values_beyond_the_bound(q):
     message = DivergenceWatch().check(progress(q_mean=q))
-    assert message.startswith("training is diverging: the mean of max Q is ")
-    assert "r_max/(1−γ) = 100" in message
+    assert message.startswith(f"training is diverging: Q, the return that the network expects, is {q:.4g} on average, ")
+    assert "no policy can earn more than 100:" in message
 
 
 @pytest.mark.parametrize(("error", "warned"), [(299.0, False), (301.0, True), (float("inf"), True)])
@@ -136,7 +136,7 @@ def test_watch_warns_of_errors_beyond_twice_the_bound(error, warned):
 def test_learned_errors_are_compared_in_units_of_the_rewards(unit, warned):
     message = DivergenceWatch().check(progress(loss=100.0**2), unit)
     assert (message is not None) == warned
-    assert not warned or "TD error is 400, beyond 2 r_max/(1−γ) = 200" in message
+    assert not warned or "error of Q is 400, and no policy can earn more than 100:" in message
 
 
 def test_watch_warns_once_until_it_has_ceased():
@@ -179,8 +179,8 @@ def test_overestimation_is_silent_while_nothing_was_earned():
 def test_overestimation_is_warned_of_at_the_third_row_and_again_only_after_it_came_back(q, which):
     messages = overestimation_of([q, q, q, q, q, 0.0, q, q, 0.0, q, q, q, q])
     assert [message is not None for message in messages] == [False] * 2 + [True] + [False] * 8 + [True, False]
-    assert messages[2].startswith(f"Q is {which}: its mean is {q:.4g}")
-    assert "last 20 episodes lie between -10 and 60" in messages[2]
+    assert messages[2].startswith(f"Q is {which}: the network expects a return of {q:.4g} on average, ")
+    assert "last 20 episodes earned between -10 and 60" in messages[2]
 
 
 def test_overestimation_leaves_nan_to_the_watch_of_the_bound():

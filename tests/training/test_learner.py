@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -263,6 +264,26 @@ def test_compiled_learners_of_one_process_do_not_run_each_others_update():
     """torch.compile files programs under the code object: without guards a second learner once got the first's."""
     compare_backends("cdqn", updates=4, target_period_updates=2)
     compare_backends("dqn", updates=4, target_period_updates=2, gamma=0.5)
+
+
+def test_whoever_wants_to_know_is_told_while_a_program_is_built_and_only_then(monkeypatch):
+    monkeypatch.setattr("cdqn.training.learner.compile_for", lambda function, inputs: told.append("build") or function)
+    told = []
+
+    @contextmanager
+    def tell():
+        told.append("begin")
+        yield
+        told.append("end")
+
+    eager, compiled = make_learner(), make_learner(compile="on")
+    for learner in (eager, compiled):
+        learner.choose_backend(1)
+        learner.while_compiling = tell
+    train(eager, 2)
+    assert told == []
+    train(compiled, 3)
+    assert told == ["begin", "build", "end"]
 
 
 @pytest.mark.usefixtures("quick_compile")

@@ -288,3 +288,18 @@ def test_each_algorithm_learns_to_choose_rightly(agent_class):
     result = agent.evaluate(20)
     assert result.mean > 0.9 * 20
     assert untrained < 0.9 * 20
+
+
+def test_table_acts_at_random_until_a_reward_has_been_seen():
+    """On FrozenLake a run was greedy in first values before it had found the goal, and never found it."""
+    agent = cdqn.CDQN("FrozenLake-v1", steps=1000, warmup_steps=40, hidden=(), compile="off", log_period_steps=1000)
+    agent.learn(60)
+    trainer = agent.trainer
+    trainer.tally.reward_abs_max = 0.0
+    assert trainer.epsilon() == 1.0
+    trainer.tally.reward_abs_max = 1.0
+    assert trainer.epsilon() < 1.0
+    layered = make_trainer(epsilon_middle_fraction=0.2)
+    run(layered, 60)
+    layered.tally.reward_abs_max = 0.0
+    assert layered.epsilon() < 1.0, "the exploration of layered networks is as it was"

@@ -14,9 +14,19 @@ from tyro.conf import OmitArgPrefixes, UseAppendAction, arg
 
 from cdqn.config import Config
 from cdqn.report.terminal import say
+from cdqn.storage.named_code import import_pieces
 
 console = Console()
 errors = Console(stderr=True, soft_wrap=True, highlight=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(Config):
+    """Settings as they were typed: what they make together is known when the preset is."""
+
+    def __post_init__(self) -> None:
+        pass
+
 
 ConfigFlags = OmitArgPrefixes[Annotated[Config, arg(name="")]]
 
@@ -67,26 +77,56 @@ def default_folder(name: str) -> Path:
     return Path("runs") / name.replace("/", "-").replace(":", "-")
 
 
-def load_agent(run: Path, allow_import: Iterable[str]) -> Any:
-    """The agent of a run, after a word about a checkpoint that could not be read."""
-    from cdqn.runs.loading import load_run
+@dataclass(frozen=True)
+class Env:
+    """Another environment than the run names, or one for a run that was trained on an object."""
 
-    agent, restored = load_run(run, allow_import=allow_import)
+    env: str | None = None
+    """The environment, if it is not the one that the run names: an id, module:Class or module:function."""
+    env_kwargs: str | None = None
+    """What it is made with, as JSON: '{"continuous": false}'."""
+    wrapper: UseAppendAction[tuple[str, ...]] = ()
+    """A wrapper around it, module:Name, the innermost first; can be given several times."""
+
+    def making(self) -> dict[str, Any]:
+        """The settings with which it is made, as far as they are given; what they name is imported."""
+        import_pieces({"wrapper": self.wrapper})
+        given = {"env_kwargs": self.env_kwargs, "wrapper": self.wrapper}
+        return {name: value for name, value in given.items() if value}
+
+
+EnvFlags = OmitArgPrefixes[Annotated[Env, arg(name="")]]
+
+
+def load_agent(run: Path, allow_import: Iterable[str], env: Env, best: bool = False) -> Any:
+    """The agent of a run, after a word about a checkpoint that could not be read."""
+    from cdqn.runs.loading import load_best, load_run
+
+    if best:
+        return load_best(run, env.env, allow_import, **env.making())
+    agent, restored = load_run(run, env.env, allow_import, **env.making())
     if restored.damage:
         say(errors, f"cdqn: {restored.damage}", "yellow")
     return agent
 
 
+def display_of(agent: Any, until: int) -> Any:
+    """The bar of a run that is trained up to a step."""
+    from cdqn.cli.console import TrainingDisplay
+
+    label = agent.config.algorithm_class.label
+    display = TrainingDisplay(f"{label} {agent.env_id or ''}".strip(), agent.steps, until, console)
+    agent.trainer.learner.while_compiling = display.compiling
+    return display
+
+
 def callbacks_for(run: Path, agent: Any, stack: ExitStack, until: int) -> list[Any]:
     """Who watches a run: the terminal, and TensorBoard where it is installed."""
-    from cdqn.cli.console import TrainingDisplay
     from cdqn.integrations.tensorboard import tensorboard_if_installed
     from cdqn.runs.process import tune_process
 
     tune_process(agent.spec)
-    label = agent.config.algorithm_class.label
-    display = TrainingDisplay(f"{label} {agent.env_id or ''}", agent.steps, until, console)
-    callbacks: list[Any] = [stack.enter_context(display)]
+    callbacks: list[Any] = [stack.enter_context(display_of(agent, until))]
     if board := tensorboard_if_installed(run / "tensorboard"):
         stack.callback(board.close)
         callbacks.append(board)

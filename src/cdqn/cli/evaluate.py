@@ -5,13 +5,14 @@ where it runs: the others need not wait for it.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from tyro.conf import Positional
 
-from cdqn.cli.common import AllowImport, console, errors, load_agent
+from cdqn.cli.common import AllowImport, Env, EnvFlags, console, errors, load_agent
+from cdqn.errors import ConfigError
 from cdqn.report.terminal import say
 
 
@@ -29,19 +30,26 @@ class Evaluate:
     """Seed of the episodes; default: a function of the run's seed."""
     protocol: Literal["paper"] | None = None
     """Validate the run's best three candidates, test the winner (App. B.4), write RUN/protocol.json."""
+    best: bool = False
+    """The policy of the run's best evaluation, where it was trained with --evaluation-period-steps."""
+    env: EnvFlags = field(default_factory=Env)
     json: bool = False
     """Print one JSON object instead of a sentence."""
     allow_import: AllowImport = ()
     """A module of code that the run names, module:Name, which may be imported; can be given several times."""
 
     def run(self) -> int:
-        return self._policy() if self.protocol is None else self._protocol()
+        if self.protocol is None:
+            return self._policy()
+        if self.best or self.env != Env():
+            raise ConfigError("--protocol tests the run's candidates on its own environment: drop --best and --env")
+        return self._protocol()
 
     def _policy(self) -> int:
         from cdqn.cli.console import CountDisplay
         from cdqn.training.events import Evaluated
 
-        agent = load_agent(self.run_folder, self.allow_import)
+        agent = load_agent(self.run_folder, self.allow_import, self.env, self.best)
         episodes = 100 if self.episodes is None else self.episodes
         with CountDisplay("evaluating", episodes, errors) as display:
             result = agent.evaluate(episodes, self.epsilon or 0.0, self.seed, on_episode=display.advance)
@@ -94,15 +102,18 @@ class Play:
     """Share of random actions."""
     seed: int = 0
     """Seed of the episodes."""
+    best: bool = False
+    """The policy of the run's best evaluation, where it was trained with --evaluation-period-steps."""
+    env: EnvFlags = field(default_factory=Env)
     allow_import: AllowImport = ()
     """A module of code that the run names, module:Name, which may be imported; can be given several times."""
 
     def run(self) -> int:
         from cdqn.cli.playback import play
 
-        agent = load_agent(self.run_folder, self.allow_import)
+        agent = load_agent(self.run_folder, self.allow_import, self.env, self.best)
         returns = play(agent, self.episodes, self.epsilon, self.seed, self.video, self.max_steps)
-        say(console, "returns: " + " ".join(f"{value:g}" for value in returns))
+        say(console, f"return{'s' if len(returns) > 1 else ''}: " + ", ".join(f"{value:g}" for value in returns))
         if self.video:
-            say(console, f"video: {self.video}")
+            say(console, f"wrote {self.video}")
         return 0

@@ -4,27 +4,32 @@ Errors that a user can fix are one line on stderr and exit code 1; a wrong comma
 an interrupted run is exit code 130.
 """
 
+import dataclasses
+import difflib
 import errno
 import sys
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import tyro
 
 from cdqn.cli.common import INTERRUPTED, console, errors
+from cdqn.cli.compare import Compare
 from cdqn.cli.evaluate import Evaluate, Play
 from cdqn.cli.reproduce import Demo, List, Report, Reproduce
-from cdqn.cli.several import Compare, Suite
+from cdqn.cli.several import Suite
+from cdqn.cli.sweep import Sweep
 from cdqn.cli.train import Resume, Train
 from cdqn.errors import CdqnError
 from cdqn.report.terminal import say
-from cdqn.storage.named_code import PIECES, all_named, import_pieces
+from cdqn.storage.named_code import import_pieces, named_wrappers
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,
     "compare": Compare,
     "suite": Suite,
+    "sweep": Sweep,
     "evaluate": Evaluate,
     "resume": Resume,
     "play": Play,
@@ -33,6 +38,9 @@ COMMANDS: dict[str, type[Any]] = {
     "reproduce": Reproduce,
     "report": Report,
 }
+
+WITH_SETTINGS = (Train, Compare, Sweep)
+"""Commands whose flags are those of a run, too."""
 
 FLAGS_OF_OTHERS = {
     "--lr": "--learning-rate",
@@ -57,6 +65,8 @@ FLAGS_OF_OTHERS = {
     "--eval-freq": "--evaluation-period-steps",
     "--n-eval-episodes": "--evaluation-episodes",
     "--eval-episodes": "--evaluation-episodes",
+    "--n-trials": "--trials",
+    "--n-jobs": "--jobs",
 }
 """Flags of stable-baselines3's zoo and of CleanRL, and what they are called here."""
 
@@ -99,9 +109,6 @@ def _show_warning(message: Warning | str, category: type[Warning], *place: Any, 
 def _parse(arguments: list[str]) -> Any:
     """The command with its flags, or None after printing the help."""
     from cdqn import __version__
-    from cdqn.config import PREPROCESSING
-    from cdqn.envs import atari_game, kind_of
-    from cdqn.presets import DEFAULT_PRESETS, default_preset, get_preset
 
     if not arguments or arguments[0] in ("-h", "--help"):
         console.print(_help(), soft_wrap=True)
@@ -110,48 +117,71 @@ def _parse(arguments: list[str]) -> Any:
         print(__version__)
         return None
     name, *rest = arguments
+    if name not in COMMANDS:
+        near = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"choose from {', '.join(COMMANDS)}"
+        say(errors, f"cdqn: there is no command {name!r}: {hint}", "red")
+        raise SystemExit(2)
     for flag in (argument.partition("=")[0].replace("_", "-") for argument in rest):
-        if flag in FLAGS_OF_OTHERS and name in COMMANDS:
+        if flag in FLAGS_OF_OTHERS and not (flag == "--env" and _takes_env(COMMANDS[name])):
             say(errors, f"cdqn: there is no flag {flag}: here it is {FLAGS_OF_OTHERS[flag]}", "red")
             raise SystemExit(2)
-    if name not in COMMANDS:
-        say(errors, f"cdqn: there is no command {name!r}: choose from {', '.join(COMMANDS)}", "red")
-        raise SystemExit(2)
+    if "-h" in rest or "--help" in rest:
+        _print_help(name, rest)
+        return None
     kind = COMMANDS[name]
-    if kind not in (Train, Compare):
+    if kind not in WITH_SETTINGS:
         return tyro.cli(kind, prog=f"cdqn {name}", args=rest)
-    rest = _gathered(rest, "--wrapper")
-    named_preset = _flag(rest, "--preset")
-    # Until the environment has been read its kind is unknown; what --help shows are the defaults of most.
-    command = _parse_with_preset(name, rest, named_preset or DEFAULT_PRESETS["vector"])
-    if named_preset is None:  # the environment has been read now, and has a preset by default
-        shown = kind_of(command.env_id, command.config.environment_kwargs, all_named("wrapper", command.config.wrapper))
-        command = _parse_with_preset(name, rest, default_preset(shown))
-    elif get_preset(named_preset).kind == "atari" and not atari_game(command.env_id):
-        command = _parse_with_preset(name, rest, named_preset, dict.fromkeys(PREPROCESSING))
-    command.given = _given(rest, command.config)
+    return _with_settings(tyro.cli(kind, prog=f"cdqn {name}", args=_gathered(rest, "--wrapper")), rest)
+
+
+def _takes_env(command: type[Any]) -> bool:
+    """Whether it has a flag --env: those that take a run folder do."""
+    return any(field.name == "env" for field in dataclasses.fields(command))
+
+
+def _with_settings(command: Any, arguments: Sequence[str]) -> Any:
+    """The command with the settings that were typed; for one run also with its preset and its configuration."""
+    from cdqn.envs import kind_of
+    from cdqn.presets import default_preset, make_config, unset_for
+
+    command.given = _typed(arguments, command.config)
+    import_pieces(command.given)
+    if isinstance(command, Train):
+        if command.preset is None:
+            wrappers = named_wrappers(command.config.wrapper)
+            command.preset = default_preset(kind_of(command.env_id, command.config.environment_kwargs, wrappers))
+        settings = {"algorithm": "cdqn"} | unset_for(command.env_id, command.preset) | command.given
+        command.config = make_config(settings.pop("algorithm"), command.preset, **settings)
     return command
 
 
-def _given(arguments: Sequence[str], config: Any) -> dict[str, Any]:
+def _typed(arguments: Sequence[str], config: Any) -> dict[str, Any]:
     """The settings that the command line names, with the values that the parser found: the rest are defaults."""
-    named = {argument.partition("=")[0].removeprefix("--").replace("-", "_") for argument in arguments}
+    flags = [argument.partition("=")[0] for argument in arguments if argument.startswith("--")]
+    named = {flag.removeprefix("--").replace("-", "_") for flag in flags}
     return {name: value for name, value in vars(config).items() if name in named or f"no_{name}" in named}
 
 
-def _parse_with_preset(
-    name: str, arguments: Sequence[str], preset: str | None, unset: Mapping[str, None] | None = None
-) -> Any:
-    """The command; flags that are not given mean what the preset says."""
-    from cdqn.presets import make_config
+def _print_help(name: str, arguments: Sequence[str]) -> None:
+    """The flags of a command, with the defaults of the preset at hand."""
+    from cdqn.cli.help import describe_command
+    from cdqn.envs import default_preprocessing, kind_of
+    from cdqn.presets import DEFAULT_PRESETS, default_preset, make_config, unset_for
 
-    typed: dict[str, Any] = {piece: _flag(arguments, f"--{piece}") for piece in PIECES}
-    wrappers = arguments[arguments.index("--wrapper") + 1 :] if "--wrapper" in arguments else []
-    import_pieces(typed | {"wrapper": list(wrappers)})
-    algorithm = typed["algorithm"] or "cdqn"
-    config = make_config(algorithm, preset, **(unset or {}))
-    default = COMMANDS[name](env_id=tyro.MISSING, preset=preset, config=config)
-    return tyro.cli(COMMANDS[name], prog=f"cdqn {name}", args=arguments, default=default)
+    kind, defaults, note = COMMANDS[name], {}, ""
+    if kind in WITH_SETTINGS:
+        env_id = next((argument for argument in arguments[:1] if not argument.startswith("-")), None)
+        usual = DEFAULT_PRESETS["vector"] if env_id is None else default_preset(kind_of(env_id))
+        preset = _flag(arguments, "--preset") or usual
+        algorithm = _flag(arguments, "--algorithm") or "cdqn"
+        import_pieces({"algorithm": algorithm})
+        config = make_config(algorithm, preset, **(unset_for(env_id, preset) if env_id else {})).resolved()
+        defaults = vars(config.filled(default_preprocessing(env_id) if env_id else {})) | getattr(kind, "defaults", {})
+        whose = f", which is for {env_id or 'most environments'}" if preset == usual else ""
+        note = f"Defaults are those of the preset {preset}{whose}."
+    for part in describe_command(name, kind, defaults, note):
+        console.print(part, highlight=False)
 
 
 def _gathered(arguments: Sequence[str], flag: str) -> list[str]:
@@ -180,13 +210,22 @@ def _flag(arguments: Sequence[str], flag: str) -> Any:
     return None
 
 
+FIRST = {
+    "cdqn train CartPole-v1": "train an agent: live progress, a run folder, a picture",
+    "cdqn evaluate runs/CartPole-v1-cdqn-seed0": "play whole episodes with it",
+    "cdqn compare CartPole-v1 --seeds 3": "C-DQN, DQN and the residual gradient side by side",
+}
+"""What a newcomer needs."""
+
+
 def _help() -> str:
-    lines = [
-        "[bold]cdqn[/] — Q-learning that does not blow up: C-DQN, with DQN and the residual gradient beside it",
-        "",
-    ]
-    for name, kind in COMMANDS.items():
-        lines.append(f"  [bold]cdqn {name:<10}[/]{(kind.__doc__ or '').strip()}")
-    lines += ["", "  cdqn COMMAND --help shows the flags of a command; cdqn --version the version.", ""]
-    lines += ["  cdqn train CartPole-v1", "  cdqn compare CartPole-v1 --algorithms cdqn,dqn --seeds 3 --steps 50000"]
+    lines = ["[bold]cdqn[/] — Q-learning that does not blow up: C-DQN, with DQN beside it", "", "Begin with"]
+    lines += [f"  [bold]{command}[/]\n      {what}" for command, what in FIRST.items()]
+    lines += ["", "All commands"]
+    lines += [f"  [bold]{name:<11}[/]{_first_clause(kind)}" for name, kind in COMMANDS.items()]
+    lines += ["", "cdqn COMMAND --help explains its flags; cdqn list shows what there is to train."]
     return "\n".join(lines)
+
+
+def _first_clause(kind: type[Any]) -> str:
+    return (kind.__doc__ or "").strip().partition(";")[0].partition(":")[0].rstrip(".")

@@ -1,16 +1,19 @@
 """Watching a policy: episodes, rendered."""
 
+import os
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 
-from cdqn.agent import Agent, how_to_make, require_seed
+from cdqn.agent import Agent, require_seed
 from cdqn.envs import make_vec
+from cdqn.envs.evaluation import evaluating, statistics_of
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
 from cdqn.integrations.video import write_video
 from cdqn.storage.files import writing
+from cdqn.training.build import how_to_make
 from cdqn.training.exploration import EpsilonGreedy
 
 
@@ -19,27 +22,31 @@ def play(
 ) -> list[float]:
     """Returns of the episodes, cut off after `max_steps`, after showing them in a window or writing them to `video`."""
     if agent.env_id is None:
-        raise ConfigError("the run was trained on an environment object: cdqn play needs an environment id")
+        raise ConfigError(
+            "the agent's environment is an object, which cannot be made to be seen: play another by its id"
+        )
     _check(episodes, epsilon, seed, video, max_steps)
     rng = np.random.default_rng(seed)
     policy = EpsilonGreedy(agent.spec.num_actions)
     frames: list[Any] = []
     returns: list[float] = []
     mode = "rgb_array" if video else "human"
+    os.environ.setdefault("SDL_AUDIODRIVER", "dummy")  # pygame asks for sound, and complains where there is none
     env = make_vec(agent.env_id, 1, mode, **how_to_make(agent.env_id, agent.config))
     try:
-        for episode in range(episodes):
-            observation, _ = env.reset(seed=seed + episode)
-            total, done, steps = 0.0, False, 0
-            while not done and steps != max_steps:
-                steps += 1
-                if video:
-                    frames.append(np.asarray(_render(env)[0], dtype=np.uint8))
-                actions = policy.act(agent.trainer.actor.greedy, observation, epsilon, rng) + agent.spec.first_action
-                observation, reward, terminated, truncated, _ = env.step(actions)
-                total += float(reward[0])
-                done = bool(terminated[0] or truncated[0])
-            returns.append(total)
+        with evaluating(env, statistics_of(agent.trainer.collector.env)):
+            for episode in range(episodes):
+                observation, _ = env.reset(seed=seed + episode)
+                total, done, steps = 0.0, False, 0
+                while not done and steps != max_steps:
+                    steps += 1
+                    if video:
+                        frames.append(np.asarray(_render(env)[0], dtype=np.uint8))
+                    actions = policy.act(agent.trainer.actor.greedy, observation, epsilon, rng)
+                    observation, reward, terminated, truncated, _ = env.step(actions + agent.spec.first_action)
+                    total += float(reward[0])
+                    done = bool(terminated[0] or truncated[0])
+                returns.append(total)
     except CdqnError:
         raise
     except Exception as error:  # whatever a window system or renderer raises

@@ -18,17 +18,17 @@ from cdqn.report.terminal import say
 
 @dataclass
 class List:
-    """Show algorithms, presets, environments and the runs in a folder; or the figures of the paper."""
+    """Show what there is: algorithms, presets, tasks and runs; or all of one kind."""
 
-    what: Positional[Literal["all", "figures"]] = "all"
-    """figures: what `cdqn reproduce` can do, and what it takes on this machine."""
+    what: Positional[str] = "all"
+    """presets, environments, atari (the games), runs, or figures (of the paper, and what they take on this machine)."""
     runs: Path = Path("runs")
     """Where to look for runs."""
 
     def run(self) -> int:
-        from cdqn.cli.listing import catalogue, figures
+        from cdqn.cli.listing import listing
 
-        for part in figures(console) if self.what == "figures" else catalogue(self.runs):
+        for part in listing(self.what, self.runs, console):
             console.print(part)
         return 0
 
@@ -158,7 +158,7 @@ def versions() -> dict[str, str]:
 
 @dataclass
 class Report:
-    """Write one page, for a browser, of what `cdqn reproduce` has left in a folder; it needs no network."""
+    """Make one page, for a browser, of what `cdqn reproduce` wrote; it needs no network."""
 
     folder: Positional[Path]
     """A folder of `cdqn reproduce`."""

@@ -1,94 +1,21 @@
-"""`cdqn compare` and `cdqn suite`: several runs in parallel processes.
+"""`cdqn suite`, and how several runs in parallel processes are shown and told of.
 
 The fields of a class are its flags, `run` does the work and returns the exit code. What a command needs is imported
 where it runs: the others need not wait for it.
 """
 
-import dataclasses
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
-from tyro.conf import Positional
-
-from cdqn.algorithms import ALGORITHMS, find_algorithm
-from cdqn.cli.common import (
-    INTERRUPTED,
-    MOST_SEEDS,
-    ConfigFlags,
-    Where,
-    WhereFlags,
-    console,
-    default_folder,
-    errors,
-    names,
-)
-from cdqn.config import Config
-from cdqn.errors import CheckpointError, ConfigError
+from cdqn.algorithms import ALGORITHMS
+from cdqn.cli.common import INTERRUPTED, Where, WhereFlags, console, errors, names
 from cdqn.report.terminal import say
-from cdqn.storage.named_code import import_pieces
-
-
-@dataclass
-class Compare:
-    """Train several algorithms with several seeds, in parallel; leaves a table and a picture."""
-
-    env_id: Positional[str]
-    """A Gymnasium id such as CartPole-v1."""
-    algorithms: str = ",".join(ALGORITHMS)
-    """Which ones, separated by commas; module:Class for one of your own."""
-    seeds: int = 5
-    """Runs of each algorithm, with seeds from --seed upwards."""
-    preset: str | None = None
-    """A named set of settings (`cdqn list`); flags go before it."""
-    same_settings: bool = False
-    """Give all algorithms the settings of the first one, in place of each one's own defaults."""
-    out: Path | None = None
-    """The folder of the comparison; default runs/compare-ENV."""
-    where: WhereFlags = field(default_factory=Where)
-    config: ConfigFlags = field(default_factory=Config)
-
-    given: ClassVar[dict[str, Any]] = {}
-    """Settings named on the command line; they hold for every algorithm on which they act."""
-
-    def run(self) -> int:
-        from cdqn.envs import module_of
-        from cdqn.runs.comparison import create_comparison
-
-        configs, pool = self.configs(), self.where.pool()
-        folder = self.out or default_folder(f"compare-{self.env_id}")
-        create_comparison(folder, self.env_id, configs, self.preset)
-        return finish_comparison(folder, pool, [module_of(self.env_id) or ""])
-
-    def configs(self) -> list[Config]:
-        """One for each run: an algorithm's own defaults, or those of the first one, and what was given."""
-        from cdqn.presets import make_config, without_idle
-        from cdqn.runs.runner import require_learning
-
-        algorithms = names(self.algorithms)
-        for name in algorithms:
-            import_pieces({"algorithm": name})
-            find_algorithm(name)
-        if self.seeds < 1 or len(set(algorithms)) < len(algorithms):
-            raise ConfigError("compare needs at least one seed, and each algorithm once")
-        if self.seeds > MOST_SEEDS:
-            raise ConfigError(f"seeds is {self.seeds}: at most {MOST_SEEDS} runs of an algorithm are trained at a time")
-        first = make_config(algorithms[0], self.preset, **without_idle(algorithms[0], self.given))
-        settings = dataclasses.asdict(first) if self.same_settings else self.given
-        configs = []
-        for name in algorithms:
-            acting = without_idle(name, {key: value for key, value in settings.items() if key != "algorithm"})
-            config = make_config(name, self.preset, **acting)
-            configs += [dataclasses.replace(config, seed=config.seed + i).resolved() for i in range(self.seeds)]
-        for config in configs:
-            require_learning(config)
-        return configs
 
 
 @dataclass
 class Suite:
-    """Train each algorithm, with its own default settings, on eleven well-known tasks; a table and a picture."""
+    """Train each algorithm with its own defaults on eleven tasks; leaves a table and a picture."""
 
     scale: Literal["smoke", "laptop"] = "laptop"
     """smoke: does it run (about a minute a seed); laptop: about 50 000 steps a task (hours on two cores)."""
@@ -115,37 +42,13 @@ class Suite:
         return finish_suite(self.out, plan, pool)
 
 
-def finish_comparison(folder: Path, pool: Any, allow_import: Iterable[str]) -> int:
-    import numpy as np
-
-    from cdqn.report import figures, tables
-    from cdqn.report.runs import differing_settings, group_by_algorithm
-    from cdqn.runs.comparison import planned_runs
-
-    plan = planned_runs(folder, allow_import)
-    outcomes = _run_all(folder, plan, pool, f"`cdqn resume {folder}` resumes it")
-    if outcomes is None:
-        return INTERRUPTED
-    runs, problems = _readable_runs(folder, outcomes)
-    if runs:
-        rows = tables.comparison_table(runs, np.random.default_rng(0))
-        console.print(tables.render(rows))
-        if differences := differing_settings(group_by_algorithm(runs)):
-            say(console, f"{differences} (--same-settings for equal ones)")
-        tables.write_csv(folder / "comparison.csv", rows)
-        tables.write_curves_csv(folder / "curves.csv", runs)
-        figures.comparison(runs, folder / "comparison.png")
-        _tell_written(folder, "comparison.png", "comparison.csv", "curves.csv")
-    return _tell_missing(problems, f"`cdqn resume {folder}` tries again what is missing")
-
-
 def finish_suite(folder: Path, plan: Any, pool: Any) -> int:
     import numpy as np
 
     from cdqn.report import suite
     from cdqn.storage.files import writing
 
-    outcomes = _run_all(folder, plan, pool, f"`cdqn resume {folder}` resumes it")
+    outcomes = run_all_shown(folder, plan, pool, f"`cdqn resume {folder}` resumes it")
     if outcomes is None:
         return INTERRUPTED
     runs = suite.read_suite(folder)
@@ -158,50 +61,37 @@ def finish_suite(folder: Path, plan: Any, pool: Any) -> int:
             suite.write_scores(folder / "suite.csv", results)
             suite.write_evaluations(folder / "evaluations.csv", runs)
             suite.suite_picture(runs, folder / "suite.png")
-        _tell_written(folder, "suite.png", "suite.csv", "evaluations.csv")
+        tell_written(folder, "suite.png", "suite.csv", "evaluations.csv")
     problems = {outcome.name: outcome.problem for outcome in outcomes if not outcome.finished}
-    return _tell_missing(problems, f"`cdqn resume {folder}` tries again what is missing")
+    return tell_missing(problems, f"`cdqn resume {folder}` tries again what is missing")
 
 
-def _run_all(folder: Path, plan: Any, pool: Any, resume: str) -> Any:
+def run_all_shown(folder: Path, plan: Any, pool: Any, resume: str) -> Any:
     """The outcomes of all runs, shown while they last; None after an interruption."""
     from cdqn.cli.console import RunsDisplay
     from cdqn.runs.folders import locked
     from cdqn.runs.run_pool import run_all
+    from cdqn.storage.checkpoint import newest_step
 
     totals = {name: run.config.steps for name, run in plan.items()}
+    done = {name: min(newest_step(folder / name), steps) for name, steps in totals.items()}
     try:
-        with locked(folder), RunsDisplay(totals, console) as display:
+        with locked(folder), RunsDisplay(totals, console, done) as display:
             return run_all(folder, plan, pool, display)
     except KeyboardInterrupt:
         say(console, f"stopped: {resume}")
         return None
 
 
-def _tell_written(folder: Path, *names: str) -> None:
+def tell_written(folder: Path, *names: str) -> None:
     for name in names:
         say(console, f"wrote {folder / name}")
 
 
-def _tell_missing(problems: dict[str, Any], remedy: str) -> int:
+def tell_missing(problems: dict[str, Any], remedy: str) -> int:
     """What is not complete, and why; the exit code."""
     for name, problem in problems.items():
         say(errors, f"cdqn: {name} is not complete: {problem}", "red")
     if problems:
         say(errors, f"cdqn: {remedy}", "red")
     return 1 if problems else 0
-
-
-def _readable_runs(folder: Path, outcomes: Any) -> tuple[list[Any], dict[str, str]]:
-    """The runs of a comparison that have something to show, and why those that are not complete are not."""
-    from cdqn.report.runs import read_run
-
-    runs: list[Any] = []
-    problems = {outcome.name: outcome.problem for outcome in outcomes if not outcome.finished}
-    for outcome in outcomes:
-        try:
-            if (folder / outcome.name / "config.json").exists():
-                runs.append(read_run(folder / outcome.name))
-        except CheckpointError as error:
-            problems[outcome.name] = str(error)
-    return runs, problems

@@ -5,7 +5,9 @@ that an episode is its seed and its actions, and can be played again after a cra
 """
 
 import difflib
-import math
+import functools
+import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,9 +15,10 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorEnv
 
+from cdqn.envs.actions import about_actions
 from cdqn.envs.atari import (
     FRAME_SIZE,
     TIME_LIMIT_STEPS,
@@ -24,15 +27,17 @@ from cdqn.envs.atari import (
     find_game,
     near_games,
 )
-from cdqn.envs.observations import Adapter, adapted, adapter_for, adapter_of, form_of
+from cdqn.envs.observations import Adapter, adapted, adapter_for, adapter_of, form_of, usable_keys
 from cdqn.errors import CdqnError, ConfigError, MissingPackageError, UnsupportedEnvironmentError
-from cdqn.integrations.optional import minatar_gym
-from cdqn.storage.named_code import import_module
+from cdqn.integrations.optional import known_package, register_known
+from cdqn.storage.named_code import WithArguments, import_module
 
 EnvLike = str | gym.Env[Any, Any] | VectorEnv[Any, Any, Any]
 Wrap = Callable[[Any], Any]
-Kind = Literal["vector", "board", "image", "atari"]
-"""A board is small, as MinAtar's is; an Atari game is made by its name, and an image is any other."""
+Kind = Literal["vector", "discrete", "board", "image", "atari"]
+"""Discrete is what has numbered states; a board is small, as MinAtar's is; an Atari game is made by its name."""
+TIME_LIMIT = 200
+"""Steps of an episode in a known environment that has no limit of its own, as in the suite."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +84,15 @@ def make_vec(
     if isinstance(env, VectorEnv):
         return env
     if isinstance(env, gym.Env):
-        makers = [lambda: adapted(env)]
-    else:
-        make = partial(_find(env), **(kwargs or {}))
-        if _is_native(env) and not wrappers:
-            native: VectorEnv[Any, Any, Any]
-            native = _made(env, partial(gym.make_vec, env, num_envs, **(kwargs or {})), render_mode)
-            return native
-        makers = [partial(_make, env, make, render_mode, wrappers)] * num_envs
+        vector_env = SyncVectorEnv([lambda: adapted(env)], autoreset_mode=AutoresetMode.DISABLED)
+        vector_env.closed = True  # else Gymnasium closes the user's environment as soon as this one is forgotten
+        return vector_env
+    make = partial(_find(env), **(kwargs or {}))
+    if _is_native(env) and not wrappers:
+        native: VectorEnv[Any, Any, Any]
+        native = _made(env, partial(gym.make_vec, env, num_envs, **(kwargs or {})), render_mode)
+        return native
+    makers = [partial(_make, env, make, render_mode, wrappers)] * num_envs
     return SyncVectorEnv(makers, autoreset_mode=AutoresetMode.DISABLED)
 
 
@@ -106,8 +112,11 @@ def atari_game(env: EnvLike) -> str | None:
 
 
 def module_of(env_id: str) -> str | None:
-    """The module that making the environment imports, in "module:id", Gymnasium's way to name one's own."""
-    return env_id.partition(":")[0] if ":" in env_id else None
+    """The module that making the environment imports, in "module:id", Gymnasium's way to name one's own.
+
+    None for those that everybody knows: they are trusted as registered ids are, where they are installed.
+    """
+    return None if ":" not in env_id or known_package(env_id) else env_id.partition(":")[0]
 
 
 def _is_of_ale(env_id: str) -> bool:
@@ -119,7 +128,7 @@ def kind_of(env: EnvLike, kwargs: Mapping[str, Any] | None = None, wrappers: Seq
     """What `describe` will say, from the name alone where that is enough; "vector" for what is unknown."""
     if atari_game(env):
         return "atari"
-    if isinstance(env, str) and env.startswith("MinAtar/") and not wrappers:
+    if isinstance(env, str) and _is_minatar(env) and not wrappers:
         return "board"
     try:
         vector_env = make_vec(env, 1, kwargs=kwargs, wrappers=wrappers)
@@ -130,8 +139,14 @@ def kind_of(env: EnvLike, kwargs: Mapping[str, Any] | None = None, wrappers: Seq
     except UnsupportedEnvironmentError:
         return "vector"
     finally:
-        if isinstance(env, str):
-            vector_env.close()
+        let_go(vector_env, env)
+
+
+def let_go(vector_env: VectorEnv[Any, Any, Any], env: EnvLike | None) -> None:
+    """Close what was made for `env`, None if it is our own copy; what is the user's stays open."""
+    if env is None or isinstance(env, str):
+        vector_env.closed = False
+        vector_env.close()
 
 
 def default_preprocessing(env: EnvLike) -> dict[str, Any]:
@@ -149,7 +164,7 @@ def describe(env: VectorEnv[Any, Any, Any]) -> EnvSpec:
     """The facts of an environment, or an error that says what is not supported and what to do."""
     actions, observations = env.single_action_space, env.single_observation_space
     if not isinstance(actions, Discrete):
-        raise UnsupportedEnvironmentError(_about_actions(actions))
+        raise UnsupportedEnvironmentError(about_actions(actions))
     if not isinstance(observations, Box) or (observation_adapter(env) is None and adapter_for(observations)):
         raise UnsupportedEnvironmentError(_about_observations(env))
     dtype: np.dtype[Any] = np.dtype(observations.dtype)
@@ -168,28 +183,21 @@ def observation_adapter(env: VectorEnv[Any, Any, Any]) -> Adapter | None:
     return adapter_of(env.envs[0]) if isinstance(env, SyncVectorEnv) else None
 
 
-def _about_actions(actions: Any) -> str:
-    wanted = f"the environment has actions {actions}: Q-learning needs a finite set, gymnasium.spaces.Discrete; "
-    if isinstance(actions, Box):
-        bins = max(2, round(25 ** (1 / max(1, math.prod(actions.shape)))))
-        return wanted + f"wrap it: env = gymnasium.wrappers.DiscretizeAction(env, bins={bins})"
-    if isinstance(actions, MultiDiscrete):
-        sizes = tuple(map(int, actions.nvec.ravel()))
-        return wanted + (
-            f"number the {math.prod(sizes)} combinations: env = gymnasium.wrappers.TransformAction(env, lambda a: "
-            f"numpy.array(numpy.unravel_index(a, {sizes})), gymnasium.spaces.Discrete({math.prod(sizes)}))"
-        )
-    return wanted + "make a finite choice of them with gymnasium.wrappers.TransformAction"
-
-
 def _about_observations(env: VectorEnv[Any, Any, Any]) -> str:
     space = env.single_observation_space
     has = f"the environment has observations {space}"
     if adapter_for(space):
         return f"{has}, which are changed in single environments only: give an Env or an id in place of a VectorEnv"
+    keys = usable_keys(space)
+    if keys:
+        return (
+            f"{has}, of which some cannot be made a vector: keep the others with "
+            f"--wrapper 'gymnasium.wrappers:FilterObservation({json.dumps(keys)})', in Python "
+            f"env = gymnasium.wrappers.FilterObservation(env, {json.dumps(keys)})"
+        )
     return (
-        f"{has}, which cannot be made a vector: drop what is not numbers with gymnasium.wrappers.FilterObservation, "
-        "or make an array of it with gymnasium.wrappers.TransformObservation"
+        f"{has}, which cannot be made a vector: make an array of it in a wrapper of your own, as with "
+        "gymnasium.wrappers.TransformObservation, and name it with --wrapper my_module:MyWrapper"
     )
 
 
@@ -201,8 +209,9 @@ def _kind(env: VectorEnv[Any, Any, Any], space: Box) -> Kind:
         return form
     raise UnsupportedEnvironmentError(
         f"the environment has observations of shape {space.shape} and type {space.dtype}: images are arrays of uint8, "
-        "boards have at least 3×3 cells; wrap it in gymnasium.wrappers.TransformObservation, which can make bytes of "
-        "floats from 0 to 1, (255 * x).astype('uint8'), and a vector of anything, x.ravel()"
+        "boards have at least 3×3 cells. It becomes a vector with --wrapper gymnasium.wrappers:FlattenObservation; "
+        "floats from 0 to 1 become bytes with gymnasium.wrappers.TransformObservation, (255 * x).astype('uint8'), in a "
+        "wrapper of your own, --wrapper my_module:MyWrapper"
     )
 
 
@@ -216,7 +225,7 @@ def _make(
     env_id: str, make: Callable[..., Any], render_mode: str | None, wrappers: Sequence[Wrap]
 ) -> gym.Env[Any, Any]:
     env = _made(env_id, make, render_mode)
-    if env_id.startswith("MinAtar/"):
+    if _is_minatar(env_id):
         env = _Forgetting(env)
     for wrap in wrappers:
         try:
@@ -229,8 +238,12 @@ def _make(
     return adapted(env)
 
 
+def _is_minatar(env_id: str) -> bool:
+    return env_id.removeprefix("minatar:").startswith("MinAtar/")
+
+
 def _name(thing: Any) -> str:
-    return f"{thing.__module__}:{thing.__qualname__}"
+    return str(thing) if isinstance(thing, WithArguments) else f"{thing.__module__}:{thing.__qualname__}"
 
 
 class _Forgetting(gym.Wrapper[Any, Any, Any, Any]):
@@ -257,9 +270,12 @@ def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any
 
 def _find(env_id: str) -> Callable[..., Any]:
     """What makes the environment: Gymnasium, if the id is known to it, or the class or function of that name."""
+    module = module_of(env_id)
+    if package := known_package(env_id):
+        env_id = env_id.rpartition(":")[2]
+        register_known(env_id, package)
     # The passive checker costs a third of a CartPole step; what matters of it is checked by us.
     by_id = partial(gym.make, env_id, disable_env_checker=True)
-    module = module_of(env_id)
     if module is not None:
         env_id = env_id.partition(":")[2]
         try:
@@ -271,22 +287,38 @@ def _find(env_id: str) -> Callable[..., Any]:
         own: Callable[..., Any] | None = getattr(code, env_id, None)
         if env_id not in gym.registry and callable(own):
             return own
-    if env_id.startswith("MinAtar/"):
-        _register_minatar(env_id)
-    if env_id in gym.registry:
-        return by_id
     try:
-        gym.spec(env_id)  # accepts an id without version
-        return by_id
+        spec = gym.registry.get(env_id) or gym.spec(env_id)  # which accepts an id without version
+        return partial(_with_time_limit, by_id) if _is_endless(spec) else by_id
     except gym.error.Error as error:
         # MinAtar's games have the names of Atari's: they are near only for who has asked for MinAtar.
-        minatar = env_id.startswith("MinAtar/")
+        minatar = _is_minatar(env_id)
         others = [n for n in gym.registry if not _is_of_ale(n) and n.startswith("MinAtar/") == minatar]
         near = difflib.get_close_matches(env_id, others, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else _atari_hint(env_id)
         raise UnsupportedEnvironmentError(
-            f"there is no environment {env_id!r}: {hint} `cdqn list` shows those that are registered"
+            f"there is no environment {env_id!r}: {hint} `cdqn list environments` shows those that are registered"
         ) from error
+
+
+def _with_time_limit(make: Callable[..., Any], **kwargs: Any) -> Any:
+    if "max_episode_steps" not in kwargs:
+        _tell_of_time_limit()
+    return make(**{"max_episode_steps": TIME_LIMIT, **kwargs})
+
+
+@functools.cache  # once, however many are made
+def _tell_of_time_limit() -> None:
+    warnings.warn(
+        f"the environment has no time limit: episodes are cut off after {TIME_LIMIT} steps; "
+        """for another limit --env-kwargs '{"max_episode_steps": 1000}'""",
+        stacklevel=2,
+    )
+
+
+def _is_endless(spec: Any) -> bool:
+    """Gymnasium's CliffWalking alone: a policy that walks in circles would never end an evaluation."""
+    return spec.max_episode_steps is None and str(spec.entry_point).startswith("gymnasium.envs.toy_text.cliffwalking")
 
 
 def _atari_hint(env_id: str) -> str:
@@ -297,24 +329,18 @@ def _atari_hint(env_id: str) -> str:
         return f"{error};"
 
 
-def _register_minatar(env_id: str) -> None:
-    """MinAtar registers its games on request only."""
-    minatar = minatar_gym(env_id)
-    if env_id not in gym.registry:
-        minatar.register_envs()
-
-
 def require_kind(wanted: Kind, spec: EnvSpec, preset: str) -> None:
-    """A preset is for one kind of environment; those of Atari games do for other images too."""
-    if spec.kind != wanted and (wanted, spec.kind) != ("atari", "image"):
+    """A preset is for one kind of environment; those of Atari do for other images too, those of vectors for numbers."""
+    if spec.kind != wanted and (wanted, spec.kind) not in (("atari", "image"), ("vector", "discrete")):
         raise ConfigError(
             f"preset {preset!r} is for {NAMES[wanted]}, this environment has {spec.kind} observations "
-            f"of shape {spec.observation_shape}: choose another preset (`cdqn list`) or drop it"
+            f"of shape {spec.observation_shape}: choose another preset (`cdqn list presets`) or drop it"
         )
 
 
 NAMES: dict[Kind, str] = {
     "vector": "vector observations",
+    "discrete": "numbered states",
     "board": "boards such as MinAtar's",
     "image": "images",
     "atari": "Atari games",

@@ -1,6 +1,7 @@
 """From what an environment shows to what a network takes: a vector, a board or an image.
 
-    numbers, codes, Dicts and tuples of them       → a vector, joined as Gymnasium's FlattenObservation does it
+    one number of finitely many                    → "discrete": a vector, its one-hot code
+    codes, Dicts and tuples of anything here       → a vector, joined as Gymnasium's FlattenObservation does it
     arrays of two dimensions                       → a vector; bytes of an image's size → an image of one channel
     arrays of three, fewer than 36 cells a side    → a board: (height, width, channels)
     bytes, at least 36 pixels a side               → an image: (channels, height, width); stacked ones are joined
@@ -11,18 +12,21 @@ Text in a Dict is left out. Whatever is not named here is left for `describe` to
 import math
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.spaces import Box, Dict, OneOf, Space, Text, Tuple
+from gymnasium.spaces import Box, Dict, Discrete, OneOf, Space, Text, Tuple
 from gymnasium.spaces.utils import flatten, flatten_space
 from numpy.typing import NDArray
 
-from cdqn.errors import UnsupportedEnvironmentError
+from cdqn.errors import ConfigError, UnsupportedEnvironmentError
+
+if TYPE_CHECKING:
+    from cdqn.envs.factory import EnvSpec
 
 Array = NDArray[Any]
-Form = Literal["vector", "board", "image"]
+Form = Literal["vector", "discrete", "board", "image"]
 
 SMALLEST_IMAGE = 36
 """Height and width that the convolutions of the Atari network need."""
@@ -85,7 +89,13 @@ def adapter_for(space: Space[Any]) -> Adapter | None:
         return None
     dtype = _smallest_type(flat)
     target = Box(flat.low.astype(dtype), flat.high.astype(dtype), dtype=dtype.type)
-    return Adapter(space, target, "vector", partial(_joined, kept, dtype), dropped)
+    form: Form = "discrete" if isinstance(kept, Discrete) else "vector"
+    return Adapter(space, target, form, partial(_joined, kept, dtype), dropped)
+
+
+def usable_keys(space: Space[Any]) -> list[str]:
+    """Of a Dict, the parts that could be learned from by themselves."""
+    return [name for name, part in space.spaces.items() if _is_numbers(part)] if isinstance(space, Dict) else []
 
 
 def form_of(space: Box) -> Form | None:
@@ -94,6 +104,19 @@ def form_of(space: Box) -> Form | None:
         return "vector"
     form, axes = _layout(space.shape, space.dtype) if len(space.shape) == 3 else (None, ())
     return form if axes == (0, 1, 2) else None
+
+
+def agent_batch(asked: str, observation: Any, spec: "EnvSpec", adapter: Adapter | None) -> tuple[Array, bool]:
+    """`batch_of` what a user has given to `asked`, in the agent's type."""
+    try:
+        batch, is_single = batch_of(observation, spec.observation_shape, adapter)
+        return batch.astype(spec.observation_dtype, copy=False), is_single
+    except (TypeError, ValueError, LookupError) as error:
+        shape = spec.observation_shape
+        is_array = isinstance(observation, np.ndarray)
+        given = f"an observation of shape {observation.shape}" if is_array else repr(observation)
+        wanted = f"{shape} or (N, *{shape})" if adapter is None else f"of {adapter.source}, or several"
+        raise ConfigError(f"{asked} got {given}: it must be {wanted}") from error
 
 
 def batch_of(observation: Any, shape: tuple[int, ...], adapter: Adapter | None) -> tuple[Array, bool]:

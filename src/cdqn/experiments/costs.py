@@ -139,8 +139,13 @@ def _seconds_per_step(env_id: str, config: Any, preset: str) -> float:
     """Measured once for each kind of environment and network: algorithms and other settings differ little in it."""
     from cdqn.envs import kind_of
 
-    kind = env_id if kind_of(env_id) == "vector" else kind_of(env_id)
-    key = (kind, config.hidden, config.batch_size, config.update_period_steps)
+    kind = kind_of(env_id)
+    key = (
+        env_id if kind in ("vector", "discrete") else kind,
+        config.hidden,
+        config.batch_size,
+        config.update_period_steps,
+    )
     if key not in _step_seconds:
         _step_seconds[key] = _measure_steps(env_id, config, preset)
     return _step_seconds[key]
@@ -151,10 +156,10 @@ _step_seconds: dict[tuple[Any, ...], float] = {}
 
 def _measure_steps(env_id: str, config: Any, preset: str) -> float:
     from cdqn.agent import Agent
-    from cdqn.envs import kind_of
+    from cdqn.envs import atari_game
 
     warmup = max(4 * config.batch_size, 2 * config.num_envs)
-    count = MEASURED_STEPS // 4 if kind_of(env_id) == "atari" else MEASURED_STEPS
+    count = MEASURED_STEPS // 4 if atari_game(env_id) else MEASURED_STEPS
     count = max(count, 4 * config.update_period_steps)
     small = {"steps": warmup + 10 * count, "warmup_steps": warmup, "memory_size": warmup + 10 * count, "compile": "off"}
     small |= {"horizon_multiplier": None, "candidate_period_steps": None}
@@ -166,11 +171,11 @@ def _measure_steps(env_id: str, config: Any, preset: str) -> float:
 
 
 def _memory(env_id: str, config: Any) -> int:
-    from cdqn.envs import describe, kind_of, make_vec
+    from cdqn.envs import atari_game, describe, make_vec
     from cdqn.training.build import memory_estimate
 
     if env_id not in _specs:
-        env = make_vec(env_id, 1, preprocessing=config.preprocessing if kind_of(env_id) == "atari" else None)
+        env = make_vec(env_id, 1, preprocessing=config.preprocessing if atari_game(env_id) else None)
         _specs[env_id] = describe(env)
         env.close()
     return memory_estimate(_specs[env_id], config)

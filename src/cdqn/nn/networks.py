@@ -113,6 +113,37 @@ class MLP(nn.Module):
         return forward
 
 
+class Table(nn.Module):
+    """For numbered states, one-hot: a number for each state and action, and nothing that they share.
+
+    What a layered network learns of one state it believes of all: where every step costs something, all of Q falls
+    to the value of walking on forever before the goal is found. In a table what has not been tried keeps its first
+    value, and is tried.
+    """
+
+    FIRST = 1.0
+    """The first values, nearly: rewards are normalised, this is a typical one, and what is untried looks good."""
+    SPREAD = 0.1
+    """Differences between them, in shares of He's: or the first action would be taken everywhere."""
+
+    def __init__(self, states: int, num_actions: int) -> None:
+        super().__init__()
+        bound = self.SPREAD * math.sqrt(6 / states)
+        self.q_SA = nn.Parameter(self.FIRST + torch.empty(states, num_actions).uniform_(-bound, bound))
+
+    def forward(self, observation: Tensor) -> Tensor:
+        return observation.flatten(1).to(self.q_SA.dtype) @ self.q_SA
+
+    def numpy_forward(self) -> Callable[[Array], Array]:
+        """The same function in NumPy, on the same memory."""
+        q_SA: Array = self.q_SA.detach().numpy()
+
+        def forward(observation: Array) -> Array:
+            return np.asarray(q_SA[observation.reshape(len(observation), -1).argmax(1)])
+
+        return forward
+
+
 def _shared(layer: nn.Module) -> tuple[Array, Array]:
     """Weight and bias of a linear layer as arrays on the same memory."""
     assert isinstance(layer, nn.Linear)
@@ -254,9 +285,14 @@ def make_network(
     initial_weights: str = "he",
     board: bool = False,
 ) -> nn.Module:
-    """The network for vectors, for images of channels × height × width, or for boards of height × width × channels."""
+    """The network for vectors, for images of channels × height × width, or for boards of height × width × channels.
+
+    Without hidden layers it is a table, for one-hot vectors.
+    """
     network: nn.Module
-    if len(observation_shape) == 1:
+    if not hidden:
+        network = Table(observation_shape[0], num_actions)
+    elif len(observation_shape) == 1:
         network = MLP(observation_shape[0], num_actions, hidden, dueling)
     elif board:
         network = BoardCNN(observation_shape, num_actions, dueling, width=hidden[-1])

@@ -5,9 +5,9 @@ No pyplot and no global state: a figure needs no display and leaves nothing behi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,9 +25,11 @@ from cdqn.report.axes import (
     scale_q,
     tick_log_axis,
 )
+from cdqn.report.comparison import finals_of
+from cdqn.report.groups import Group, Look, differing_settings, looks
 from cdqn.report.palette import ALGORITHMS, appearance, in_order
-from cdqn.report.runs import Run, differing_settings, group_by_algorithm
-from cdqn.report.statistics import align_curves, mean_band
+from cdqn.report.runs import Curve, Run
+from cdqn.report.statistics import FEWEST, align_curves, mean_band, mean_interval
 from cdqn.storage.named_code import is_code_name
 
 if TYPE_CHECKING:
@@ -39,12 +41,26 @@ FloatArray = NDArray[np.float64]
 Histories = Mapping[str, Mapping[str, tuple[ArrayLike, ArrayLike]]]
 
 QUANTITIES = ("return", "loss", "q")
-_NOTE = "line: mean over seeds, on the scale of the axis   band: 95 % bootstrap interval   thin: each seed"
+_MEAN = "line: mean over seeds, on the scale of the axis"
+_BAND = "   band: 95 % interval (Student's t)"
+_SEED = "   thin: each seed"
+_DOTS = "   dots: final greedy evaluation, as in the table"
 
 
-def comparison(runs: Iterable[Run], path: str | Path, rng: np.random.Generator | None = None) -> None:
-    """Write `draw_comparison(runs)` as PNG or PDF, by the suffix of `path`."""
-    save(draw_comparison(runs, rng), path)
+class Drawn(NamedTuple):
+    """What is drawn of a group: its curves by quantity, x_T and value_ST."""
+
+    label: str
+    look: Look
+    seeds: int
+    history: Mapping[str, tuple[FloatArray, FloatArray]]
+    finals: Sequence[float] = ()
+    """Final evaluations, drawn beside the returns."""
+
+
+def comparison(groups: Sequence[Group], path: str | Path) -> None:
+    """Write `draw_comparison(groups)` as PNG or PDF, by the suffix of `path`."""
+    save(draw_comparison(groups), path)
 
 
 def divergence(
@@ -56,31 +72,40 @@ def divergence(
     x_label: str = "updates",
     return_label: str = "return",
     q_label: str = "Q",
-    rng: np.random.Generator | None = None,
 ) -> None:
     """Write `draw_divergence(histories, ...)` as PNG or PDF, by the suffix of `path`."""
     labels = {"x_label": x_label, "return_label": return_label, "q_label": q_label}
-    save(draw_divergence(histories, bound=bound, title=title, rng=rng, **labels), path)
+    save(draw_divergence(histories, bound=bound, title=title, **labels), path)
 
 
-def draw_comparison(runs: Iterable[Run], rng: np.random.Generator | None = None) -> Figure:
-    """Algorithms side by side: return, loss and Q in units of its bound, each over its seeds."""
-    groups = group_by_algorithm(runs)
+def draw_comparison(groups: Sequence[Group]) -> Figure:
+    """Groups of runs side by side: return, loss and Q in units of its bound, each over its seeds.
+
+    Returns are those of the greedy evaluations where the runs were told to make some on their way, else of training.
+    """
     if not groups:
         raise ConfigError("no runs to compare: give at least one")
-    bounded = any(run.q_over_bound()[0].size for group in groups.values() for run in group)
-    histories = {algorithm: _histories(group, bounded) for algorithm, group in groups.items()}
-    env_label = next(iter(groups.values()))[0].env_label
+    runs = [run for group in groups for run in group.runs]
+    bounded = any(run.q_over_bound()[0].size for run in runs)
+    evaluated = any(run.config.get("evaluation_period_steps") for run in runs)
+    drawn = [
+        Drawn(
+            group.label,
+            look,
+            len(group.runs),
+            _histories(group.runs, bounded, evaluated),
+            list(finals_of(group.runs).values()),
+        )
+        for group, look in zip(groups, looks(groups), strict=True)
+    ]
     return _draw_panels(
-        histories,
+        drawn,
         bound=1.0 if bounded else None,
         bound_text=BOUND_TEXT,
-        return_label="training return",
+        return_label=_greedy_label(runs) if evaluated else "training return",
         q_label="mean max Q(s) / bound" if bounded else "mean max Q(s)",
-        title="\n".join(filter(None, (env_label, differing_settings(groups)))),
+        title="\n".join(filter(None, (runs[0].env_label, differing_settings(groups)))),
         x_label="steps",
-        rng=rng,
-        seeds={algorithm: len(group) for algorithm, group in groups.items()},
     )
 
 
@@ -92,7 +117,6 @@ def draw_divergence(
     x_label: str = "updates",
     return_label: str = "return",
     q_label: str = "Q",
-    rng: np.random.Generator | None = None,
 ) -> Figure:
     """The same three panels from plain arrays: `histories[algorithm][quantity] = (x_T, value_ST)`.
 
@@ -100,31 +124,37 @@ def draw_divergence(
     caller's: it should say what one sees.
     """
     checked = {algorithm: _check_history(algorithm, history) for algorithm, history in histories.items()}
-    seeds = {name: max((len(y_ST) for _, y_ST in h.values()), default=0) for name, h in checked.items()}
+    drawn = []
+    for name in in_order(checked):
+        label, colour = appearance(name, checked)
+        seeds = max((len(y_ST) for _, y_ST in checked[name].values()), default=0)
+        drawn.append(Drawn(label, Look(colour), seeds, checked[name]))
     return _draw_panels(
-        {name: checked[name] for name in in_order(checked)},
+        drawn,
         bound=bound,
         bound_text=f"bound = {bound:.4g}",
         return_label=return_label,
         q_label=q_label,
         title=title,
         x_label=x_label,
-        rng=rng,
-        seeds=seeds,
     )
 
 
-# One run ------------------------------------------------------------------------------------------------
-
-
-def _histories(runs: list[Run], bounded: bool) -> dict[str, tuple[FloatArray, FloatArray]]:
-    """The curves of one algorithm on common steps; a run without a quantity is left out of it."""
-    curves = {
-        "return": [run.curve("return_mean") for run in runs],
+def _histories(runs: list[Run], bounded: bool, evaluated: bool) -> dict[str, tuple[FloatArray, FloatArray]]:
+    """The curves of one group on common steps; a run without a quantity is left out of it."""
+    curves: dict[str, list[Curve]] = {
+        "return": [run.evaluations() if evaluated else run.curve("return_mean") for run in runs],
         "loss": [run.curve("loss") for run in runs],
         "q": [run.q_over_bound() if bounded else run.curve("q_mean") for run in runs],
     }
     return {name: align_curves([c for c in group if c[0].size]) for name, group in curves.items()}
+
+
+def _greedy_label(runs: Iterable[Run]) -> str:
+    """With the number of episodes that an evaluation is the mean of."""
+    counts = sorted({int(run.final_evaluation["episodes"]) for run in runs if run.final_evaluation})
+    ends = " to ".join(str(count) for count in dict.fromkeys(counts[:1] + counts[-1:]))
+    return f"greedy return (mean of {ends} episodes)" if ends else "greedy return"
 
 
 def _check_history(
@@ -147,7 +177,7 @@ def _check_history(
 
 
 def _draw_panels(
-    histories: Mapping[str, Mapping[str, tuple[FloatArray, FloatArray]]],
+    drawn: Sequence[Drawn],
     *,
     bound: float | None,
     bound_text: str,
@@ -155,37 +185,35 @@ def _draw_panels(
     q_label: str,
     title: str,
     x_label: str,
-    rng: np.random.Generator | None,
-    seeds: Mapping[str, int],
 ) -> Figure:
-    """Three panels; without a generator the bands come from a fixed seed, so that a picture repeats."""
-    rng = np.random.default_rng(0) if rng is None else rng
-    figure = figure_of(width=12.0, height=4.4)
+    """Three panels."""
+    figure = figure_of(width=12.0, height=4.2 + 0.2 * -(-len(drawn) // 3))
     return_axes, loss_axes, q_axes = figure.subplots(1, 3, sharex=True)
     loss_axes.set_yscale("log")
     if bound is not None:
-        scale_q(q_axes, _pool(histories, "q"), bound)
+        scale_q(q_axes, _pool(drawn, "q"), bound)
     labels = (return_label, "loss (mean squared TD error)", q_label)
     for axes, quantity, label in zip((return_axes, loss_axes, q_axes), QUANTITIES, labels, strict=True):
-        for algorithm, history in histories.items():
-            if quantity in history:
-                draw_algorithm(axes, *history[quantity], appearance(algorithm, histories).colour, rng)
+        for one in drawn:
+            if quantity in one.history:
+                draw_curves(axes, *one.history[quantity], one.look)
         if not axes.lines:
             say_instead(axes, "nothing recorded")
         axes.set_title(label, fontsize=11, color=INK, loc="left")
         axes.set_xlabel(x_label, fontsize=11, color=INK)
         decorate(axes)
+    _draw_finals(return_axes, drawn)
     if bound is not None and q_axes.lines:
-        below = bool((_pool(histories, "q") < -0.5 * bound).any())
-        _draw_bound(q_axes, bound, bound_text, below, at_right=_bound_is_clearer_at_right(histories, bound))
+        below = bool((_pool(drawn, "q") < -0.5 * bound).any())
+        _draw_bound(q_axes, bound, bound_text, below, at_right=_bound_is_clearer_at_right(drawn, bound))
     tick_log_axis(loss_axes)
     figure.suptitle(title, fontsize=13, color=INK)
-    _draw_legend(figure, seeds, list(histories))
+    _draw_legend(figure, drawn)
     return figure
 
 
-def draw_algorithm(axes: Axes, x_T: FloatArray, value_ST: FloatArray, colour: str, rng: np.random.Generator) -> None:
-    """A thin line per seed, and their mean with its band where every seed has a value.
+def draw_curves(axes: Axes, x_T: FloatArray, value_ST: FloatArray, look: Look) -> None:
+    """A thin line per seed, and their mean where every seed has a value, with its band if they are enough for one.
 
     The mean is taken on the scale of the axis, which on a logarithmic one is the geometric mean: the
     arithmetic mean of seeds that differ by powers of ten would be a picture of the largest alone.
@@ -196,41 +224,49 @@ def draw_algorithm(axes: Axes, x_T: FloatArray, value_ST: FloatArray, colour: st
     if not np.isfinite(drawable_ST).any():
         return
     if len(drawable_ST) > 1:
-        axes.plot(x_T, drawable_ST.T, color=colour, linewidth=0.7, alpha=0.35)
+        axes.plot(x_T, drawable_ST.T, color=look.colour, linewidth=0.7, alpha=0.35)
     scale = axes.yaxis.get_transform()
     # Raveled, because matplotlib takes the columns of a matrix for coordinates.
     on_axis_ST = scale.transform(drawable_ST.ravel()).reshape(drawable_ST.shape)
-    band = mean_band(on_axis_ST, rng)
+    with np.errstate(over="ignore"):  # an end of the band may lie beyond all numbers where the seeds do not
+        mean_T, low_T, high_T = map(scale.inverted().transform, mean_band(on_axis_ST))
     # Clipped to the seeds' own range, which there and back through a logarithm misses by a rounding error.
-    least_T, most_T = np.fmin.reduce(drawable_ST), np.fmax.reduce(drawable_ST)
-    back = scale.inverted().transform
-    mean_T, low_T, high_T = (np.clip(back(curve_T), least_T, most_T) for curve_T in band)
-    if len(drawable_ST) > 1:
-        axes.fill_between(x_T, low_T, high_T, color=colour, alpha=0.18, linewidth=0)
-    axes.plot(x_T, mean_T, color=colour, linewidth=2.0)
+    mean_T = np.clip(mean_T, np.fmin.reduce(drawable_ST), np.fmax.reduce(drawable_ST))
+    if (banded_T := np.isfinite(low_T) & np.isfinite(high_T)).any():
+        axes.fill_between(x_T, low_T, high_T, where=banded_T, color=look.colour, alpha=0.18, linewidth=0)
+    axes.plot(x_T, mean_T, color=look.colour, linewidth=2.0, linestyle=look.dashes)
 
 
-def _draw_legend(figure: Figure, seeds: Mapping[str, int], algorithms: list[str]) -> None:
+def _draw_finals(axes: Axes, drawn: Sequence[Drawn]) -> None:
+    """The numbers of the table, right of the curves, one beside the other."""
+    ends = [x_T[-1] for one in drawn for x_T, _ in one.history.values() if x_T.size]
+    for place, one in enumerate(one for one in drawn if np.isfinite(one.finals).any()):
+        mean, low, high = mean_interval(one.finals)
+        x = max(ends, default=1.0) * (1.02 + 0.02 * place)
+        axes.plot([x], [mean], "o", color=one.look.colour, markersize=4.5)
+        if np.isfinite([low, high]).all():
+            axes.plot([x, x], [low, high], color=one.look.colour, linewidth=1.4)
+
+
+def _draw_legend(figure: Figure, drawn: Sequence[Drawn]) -> None:
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=appearance(name, algorithms).colour, linewidth=2.5) for name in algorithms]
-    labels = [f"{appearance(name).label} ({_plural(seeds[name], 'seed')})" for name in algorithms]
-    figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
-    if max(seeds.values(), default=0) > 1:
-        note = figure.legend([], [], loc="outside lower right", title=_NOTE, title_fontsize=8, frameon=False)
-        note.get_title().set_color(GREY)
+    handles = [Line2D([], [], color=one.look.colour, linewidth=2.5, linestyle=one.look.dashes) for one in drawn]
+    # A dollar would begin a formula.
+    labels = [f"{one.label} ({_plural(one.seeds, 'seed')})".replace("$", r"\$") for one in drawn]
+    seeds = max((one.seeds for one in drawn), default=0)
+    notes = [_MEAN * (seeds > 1), _BAND * (seeds >= FEWEST), _SEED * (seeds > 1)]
+    notes.append(_DOTS * any(np.isfinite(one.finals).any() for one in drawn))
+    note: dict[str, Any] = {"title": "".join(notes).strip(), "title_fontsize": 8, "alignment": "left"}
+    legend = figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False, **note)
+    legend.get_title().set_color(GREY)
 
 
-# Shared by all ------------------------------------------------------------------------------------------
-
-
-def _bound_is_clearer_at_right(
-    histories: Mapping[str, Mapping[str, tuple[FloatArray, FloatArray]]], bound: float
-) -> bool:
+def _bound_is_clearer_at_right(drawn: Sequence[Drawn], bound: float) -> bool:
     """Whether fewer curves pass through the place of the label in the last third than in the first."""
     passes = np.zeros(2)
-    for history in histories.values():
-        x_T, q_ST = history.get("q", (np.empty(0), np.empty((0, 0))))
+    for one in drawn:
+        x_T, q_ST = one.history.get("q", (np.empty(0), np.empty((0, 0))))
         if len(x_T) < 2:
             continue
         low_ST, high_ST = np.fmin(q_ST[:, :-1], q_ST[:, 1:]), np.fmax(q_ST[:, :-1], q_ST[:, 1:])
@@ -257,8 +293,8 @@ def _draw_bound(axes: Axes, bound: float, text: str, below: bool, at_right: bool
     )
 
 
-def _pool(histories: Mapping[str, Mapping[str, tuple[FloatArray, FloatArray]]], quantity: str) -> FloatArray:
-    pools = [history[quantity][1].ravel() for history in histories.values() if quantity in history]
+def _pool(drawn: Sequence[Drawn], quantity: str) -> FloatArray:
+    pools = [one.history[quantity][1].ravel() for one in drawn if quantity in one.history]
     return np.concatenate(pools) if pools else np.empty(0)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.errors import CheckpointError, ConfigError
-from cdqn.report.palette import ALGORITHMS, appearance, in_order
+from cdqn.errors import CheckpointError
+from cdqn.report.palette import ALGORITHMS, in_order
 from cdqn.storage.files import require_no_links
 from cdqn.storage.named_code import is_code_name
 
@@ -89,6 +89,14 @@ class Run:
         return rows[-1] if rows else None
 
     @property
+    def final_return(self) -> float | None:
+        """Mean return of the evaluation at the end of the budget; None for a run that has not come to it."""
+        row = self.final_evaluation
+        if row is None or row["step"] < self.config.get("steps", 0):
+            return None
+        return float(self.evaluations()[1][-1])
+
+    @property
     def warnings(self) -> list[str]:
         return [str(row.get("message", "")) for row in self.rows.get("warning", ())]
 
@@ -138,46 +146,6 @@ def find_runs(folder: str | Path) -> list[Run]:
         )
     order = in_order(run.algorithm for run in runs)
     return sorted(runs, key=lambda run: (order.index(run.algorithm), run.seed))
-
-
-def group_by_algorithm(runs: Iterable[Run]) -> dict[str, list[Run]]:
-    """Runs by algorithm in house order, after checking that averaging over their seeds means something."""
-    runs = list(runs)
-    environments = sorted({run.env_id for run in runs})
-    if len(environments) > 1:
-        raise ConfigError(
-            f"runs of different environments ({', '.join(environments)}) cannot be averaged: "
-            "compare those of one environment at a time"
-        )
-    seen: dict[tuple[str, int], Run] = {}
-    for run in runs:
-        twin = seen.setdefault((run.algorithm, run.seed), run)
-        if twin is not run:
-            raise ConfigError(
-                f"{twin.path} and {run.path} are both {run.algorithm} with seed {run.seed}: "
-                "a seed counts once, so move one of them elsewhere"
-            )
-    return {name: [run for run in runs if run.algorithm == name] for name in in_order(run.algorithm for run in runs)}
-
-
-def differing_settings(groups: Mapping[str, Sequence[Run]]) -> str:
-    """In which settings the algorithms differ, as a sentence; empty if in none.
-
-    What does not act on an algorithm is None in its configuration, and no difference.
-    """
-    configs = {name: group[0].config for name, group in groups.items()}
-    names = dict.fromkeys(name for config in configs.values() for name in config)
-    parts = []
-    for name in names:
-        acting = {key: config[name] for key, config in configs.items() if config.get(name) is not None}
-        if name not in ("algorithm", "seed") and len({str(value) for value in acting.values()}) > 1:
-            values = ", ".join(f"{appearance(key).label} {_short(value)}" for key, value in acting.items())
-            parts.append(f"{name} {values}")
-    return "own settings: " + "; ".join(parts) if parts else ""
-
-
-def _short(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _read_config(path: Path) -> dict[str, Any]:

@@ -1,5 +1,7 @@
-"""Statistics over a handful of seeds: interquartile mean, bootstrap intervals, curves on a common grid."""
+"""Statistics over a handful of seeds: means with Student's intervals, interquartile means, curves on a common grid."""
 
+import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -7,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray = NDArray[np.float64]
+FEWEST = 5
+"""Runs from which on an interval is claimed; fewer are shown one by one (docs/comparing.md)."""
 # Resamples are drawn in blocks of about this many numbers, so that memory does not grow with the sample.
 _BLOCK = 2_000_000
 
@@ -36,7 +40,7 @@ class Estimate(NamedTuple):
 
 
 class Band(NamedTuple):
-    """A mean curve and its pointwise confidence interval; NaN where a seed is missing."""
+    """A mean curve and its pointwise confidence interval; NaN where a seed is missing, or seeds are too few."""
 
     mean: FloatArray
     low: FloatArray
@@ -161,11 +165,11 @@ def align_curves(curves: Sequence[tuple[ArrayLike, ArrayLike]], points: int = 20
     return grid_P, np.stack([_interpolate(grid_P, step_T, value_T) for step_T, value_T in pairs])
 
 
-def mean_band(value_SP: ArrayLike, rng: np.random.Generator, confidence: float = 0.95, resamples: int = 10_000) -> Band:
-    """Mean over S seeds and its pointwise percentile bootstrap interval.
+def mean_band(value_SP: ArrayLike, confidence: float = 0.95) -> Band:
+    """Mean over S seeds and Student's interval at each point, which has no width to show below `FEWEST` seeds.
 
     Where a seed is missing the mean is NaN too: a mean over the seeds that survived would flatter an
-    algorithm whose other runs diverged. Whole curves are resampled, with the same draw at every point.
+    algorithm whose other runs diverged.
     """
     value_SP = np.asarray(value_SP, dtype=np.float64)
     seeds = len(value_SP)
@@ -174,11 +178,56 @@ def mean_band(value_SP: ArrayLike, rng: np.random.Generator, confidence: float =
     complete_SC = value_SP[:, complete_P]
     if complete_SC.size == 0:
         return band
-    band.mean[complete_P] = complete_SC.mean(axis=0)
-    count_RS = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=resamples if seeds > 1 else 1)
-    low_C, high_C = np.quantile((count_RS / seeds) @ complete_SC, _tails(confidence), axis=0)
-    band.low[complete_P], band.high[complete_P] = low_C, high_C
+    band.mean[complete_P] = mean_C = complete_SC.mean(axis=0)
+    if seeds >= FEWEST:
+        with np.errstate(over="ignore", invalid="ignore"):  # squares of what a diverged run has left
+            half_C = student_t(seeds - 1, confidence) * complete_SC.std(axis=0, ddof=1) / math.sqrt(seeds)
+        band.low[complete_P], band.high[complete_P] = mean_C - half_C, mean_C + half_C
     return band
+
+
+def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Estimate:
+    """The mean of independent values with Student's interval; NaN for its ends below `FEWEST` values."""
+    value_N = np.asarray(values, dtype=np.float64)
+    if value_N.ndim != 1 or value_N.size == 0:
+        raise ValueError(f"mean_interval needs a non-empty list of values, not shape {value_N.shape}")
+    mean, low, high = (float(value_P[0]) for value_P in mean_band(value_N[:, None], confidence))
+    return Estimate(mean, low, high)
+
+
+def mean_over_tasks(groups: Sequence[FloatArray], confidence: float = 0.95) -> Estimate:
+    """The mean over tasks of the mean over each one's values; the tasks are taken as given, their values vary.
+
+    The degrees of freedom are Welch and Satterthwaite's; NaN for the ends where a task has fewer than `FEWEST` values.
+    """
+    value = float(np.mean([group_N.mean() for group_N in groups]))
+    if min(map(len, groups)) < FEWEST:
+        return Estimate(value, math.nan, math.nan)
+    variance_T = np.array([group_N.var(ddof=1) / len(group_N) for group_N in groups])
+    own_degrees_T = np.array([len(group_N) - 1 for group_N in groups])
+    total = variance_T.sum()
+    if total == 0:
+        return Estimate(value, value, value)
+    degrees = total**2 / (variance_T**2 / own_degrees_T).sum()
+    half = student_t(float(degrees), confidence) * math.sqrt(total) / len(groups)
+    return Estimate(value, value - half, value + half)
+
+
+@functools.cache
+def student_t(degrees: float, confidence: float = 0.95) -> float:
+    """Within how many standard errors the mean lies with this probability: the quantile of Student's t.
+
+    With t = √ν tan φ its density is proportional to cosᵛ⁻¹φ, which is integrated by Gauss's rule and then inverted.
+    """
+    _tails(confidence)
+    node_K, weight_K = np.polynomial.legendre.leggauss(64)
+    whole = math.sqrt(math.pi) * math.exp(math.lgamma(degrees / 2) - math.lgamma((degrees + 1) / 2))
+    low, high = 0.0, math.pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        within = angle * (weight_K @ np.cos(angle * (node_K + 1) / 2) ** (degrees - 1)) / whole
+        low, high = (angle, high) if within < confidence else (low, angle)
+    return math.sqrt(degrees) * math.tan(low)
 
 
 def _common_grid(steps: Sequence[FloatArray], points: int) -> FloatArray:

@@ -14,7 +14,8 @@ from rich.console import Group
 from rich.table import Table
 
 from cdqn.report.axes import decorate, figure_of, save
-from cdqn.report.figures import draw_algorithm
+from cdqn.report.figures import draw_curves
+from cdqn.report.groups import Look
 from cdqn.report.palette import appearance, in_order
 from cdqn.report.runs import Run, read_run
 from cdqn.report.statistics import (
@@ -247,9 +248,8 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
         for algorithm in algorithms_in(results):
             group = [run for run in runs if task_of(run).name == name and run.algorithm == algorithm]
             if group:
-                draw_algorithm(
-                    axes, *align_curves([run.evaluations() for run in group]), appearance(algorithm).colour, rng
-                )
+                look = Look(appearance(algorithm).colour)
+                draw_curves(axes, *align_curves([run.evaluations() for run in group]), look)
         axes.axhline(task.reference, color="#999999", linewidth=1, linestyle=(0, (4, 3)))
         axes.set_title(name, fontsize=10.5, loc="left")
         decorate(axes)
@@ -262,9 +262,7 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
     handles = [Line2D([], [], color=appearance(name).colour, linewidth=2.5) for name in shown]
     labels = [f"{appearance(name).label} ({seeds[name]} seeds)" for name in shown]
     figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
-    note = (
-        "greedy return over steps   line: mean   band: 95 % bootstrap   dashed: reference   each with its own defaults"
-    )
+    note = "greedy return over steps   line: mean   band: 95 % (t)   dashed: reference   each with its own defaults"
     legend = figure.legend([], [], loc="outside lower right", title=note, title_fontsize=8, frameon=False)
     legend.get_title().set_color("#777777")
     return figure

@@ -1,86 +1,131 @@
-"""Numbers to read and to keep: the comparison of algorithms as a table, and curves as CSV."""
+"""Numbers to read and to keep: the tables of a comparison, and curves as CSV."""
 
 import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
 from rich import box
 from rich.table import Table
+from rich.text import Text
 
-from cdqn.report.palette import appearance
-from cdqn.report.runs import Curve, Run, group_by_algorithm
-from cdqn.report.statistics import Estimate, FloatArray, bootstrap_interval, interquartile_mean
+from cdqn.report.comparison import ComparisonRow, DifferenceRow, SummaryRow
+from cdqn.report.groups import Group
+from cdqn.report.runs import Curve, Run
+from cdqn.report.statistics import FEWEST, Estimate
+from cdqn.report.terminal import cell, harmless
 
-
-class ComparisonRow(NamedTuple):
-    """One algorithm over its seeds. None: no run has the quantity."""
-
-    algorithm: str
-    runs: int
-    evaluated_runs: int
-    evaluation: Estimate | None
-    training_return: float | None
-    loss: float | None
-    q_over_bound: float | None
-    diverged_runs: int
+_INTERVAL = "[ ]: 95 % interval, Student's t"
 
 
-def comparison_table(runs: Iterable[Run], rng: np.random.Generator) -> list[ComparisonRow]:
-    """One row per algorithm, in house order.
-
-    Evaluation and training return: interquartile mean over runs of each run's last. Loss: median over runs of
-    the last one. Q/bound: median over runs of the largest |Q|/bound. A loss or Q that became NaN counts as
-    infinite, so that a diverged run cannot drop out of a median.
-    """
-    return [_row(algorithm, group, rng) for algorithm, group in group_by_algorithm(runs).items()]
-
-
-def _row(algorithm: str, runs: Sequence[Run], rng: np.random.Generator) -> ComparisonRow:
-    evaluation_N = _last_of_each(run.evaluations() for run in runs)
-    return_N = _last_of_each(run.curve("return_mean") for run in runs)
-    loss_N = _last_of_each(run.curve("loss") for run in runs)
-    ratios = [run.q_over_bound()[1] for run in runs]
-    largest_N = [float(np.abs(_nan_as_infinite(ratio_T)).max()) for ratio_T in ratios if ratio_T.size]
-    return ComparisonRow(
-        algorithm=algorithm,
-        runs=len(runs),
-        evaluated_runs=len(evaluation_N),
-        evaluation=bootstrap_interval(evaluation_N, interquartile_mean, rng) if evaluation_N else None,
-        training_return=float(interquartile_mean(return_N)) if return_N else None,
-        loss=float(np.median(_nan_as_infinite(loss_N))) if loss_N else None,
-        q_over_bound=float(np.median(largest_N)) if largest_N else None,
-        diverged_runs=sum(run.diverged for run in runs),
-    )
-
-
-def render(rows: Iterable[ComparisonRow]) -> Table:
-    """The comparison for a terminal of 80 columns."""
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-        caption="evaluation, return: interquartile mean over runs · [ ]: 95 % bootstrap interval\n"
-        "loss: last, median over runs · Q/bound: largest |Q|/bound of a run, median over runs",
-        caption_justify="left",
-    )
-    table.add_column("algorithm", no_wrap=True)
-    for heading in ("runs", "final evaluation", "training\nreturn", "loss", "Q/bound", "diverged\nruns"):
-        table.add_column(heading, justify="right", no_wrap=True)
+def render(rows: Sequence[ComparisonRow], title: str = "") -> Table:
+    """What each group reached, for a terminal of 80 columns."""
+    caption = [
+        "final evaluation: greedy return at the end of a run",
+        *_how([row.finals for row in rows]),
+        "return: last in training, mean over runs · loss: last, geometric mean",
+        "Q/bound: the largest of any run",
+    ]
+    headings = ("runs", "final evaluation", "training\nreturn", "loss", "Q/bound", "diverged\nruns")
+    table = _table(title, caption, "", headings)
     for row in rows:
+        missing = "" if len(row.finals) == row.runs or not row.finals else f" (n={len(row.finals)})"
         table.add_row(
-            appearance(row.algorithm).label,
+            cell(row.label),
             str(row.runs),
-            _format_evaluation(row),
+            cell(_format_values(row.finals, row.final) + missing),
             format_number(row.training_return),
             format_number(row.loss),
             format_number(row.q_over_bound),
             str(row.diverged_runs),
         )
     return table
+
+
+def render_differences(rows: Sequence[DifferenceRow], first: str) -> Table:
+    """How far each group is above the first one."""
+    caption = [
+        "difference: of final evaluations with the same seed",
+        *_how([row.differences for row in rows]),
+        "above: how often a run of it is above a run of the first row, a tie counting one half",
+    ]
+    table = _table("", caption, f"less {harmless(first)}", ("seeds", "difference", "above"))
+    for row in rows:
+        values = _format_values(row.differences, row.mean, signed=True)
+        table.add_row(cell(row.label), str(len(row.differences)), cell(values), _share(row.improvement))
+    return table
+
+
+def render_summary(rows: Sequence[SummaryRow]) -> Table:
+    """All environments together."""
+    scaled = rows[0].normalized is not None
+    caption = [
+        "better, worse: environments where the interval of the difference excludes 0",
+        "above: how often a run of it is above one of the first row on the same environment",
+    ]
+    if scaled:
+        caption.append("normalised: mean over environments; 0 is random play, 1 the suite's reference")
+        caption += [_INTERVAL] * any(row.normalized is not None and _is_claimed(row.normalized) for row in rows)
+    headings = ("environments", *(["normalised"] if scaled else []), "better", "worse", "above", "diverged\nruns")
+    table = _table("", caption, "all environments", headings)
+    for row in rows:
+        normalized = [cell(_format_estimate(row.normalized))] if scaled else []
+        counts = ("–" if count is None else str(count) for count in (row.above, row.below))
+        share = _share(row.improvement)
+        table.add_row(cell(row.label), str(row.tasks), *normalized, *counts, share, str(row.diverged_runs))
+    return table
+
+
+def _table(title: str, caption: Iterable[str], first: str, headings: Iterable[str]) -> Table:
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        title=cell(title, "bold") if title else None,
+        title_justify="left",
+        caption=Text("\n".join(caption)),
+        caption_justify="left",
+    )
+    table.add_column(cell(first), overflow="fold", min_width=8)
+    for heading in headings:
+        table.add_column(heading, justify="right", no_wrap=True)
+    return table
+
+
+def _how(values: Iterable[Sequence[float]]) -> list[str]:
+    """What stands in a column of means: intervals, or the values one by one where they are too few for them."""
+    enough = {len(value) >= FEWEST for value in values if value}
+    claimed = [f"mean over runs, {_INTERVAL}"] if True in enough else []
+    return claimed + (
+        [f"below {FEWEST} runs: each run by itself, and no interval is claimed"] if False in enough else []
+    )
+
+
+def _format_values(values: Sequence[float], mean: Estimate | None, signed: bool = False) -> str:
+    """The mean with its interval, or few values as they are; a dash for none."""
+    if len(values) < FEWEST:
+        return ", ".join(_signed(value, signed) for value in values) or "–"
+    return _format_estimate(mean, signed)
+
+
+def _format_estimate(estimate: Estimate | None, signed: bool = False) -> str:
+    if estimate is None:
+        return "–"
+    value, low, high = (_signed(number, signed) for number in estimate)
+    return f"{value} [{low}, {high}]" if _is_claimed(estimate) else value
+
+
+def _is_claimed(estimate: Estimate) -> bool:
+    return not (math.isnan(estimate.low) or math.isnan(estimate.high))
+
+
+def _signed(value: float, signed: bool) -> str:
+    return ("+" if signed and value > 0 else "") + format_number(value)
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
 
 
 def format_number(value: float | None) -> str:
@@ -100,45 +145,66 @@ def format_number(value: float | None) -> str:
     return f"{value:.{max(0, 4 - digits_before_point)}f}"
 
 
-def _format_evaluation(row: ComparisonRow) -> str:
-    """The estimate with its interval; a single run, or one that was not evaluated, is never left unsaid."""
-    if row.evaluation is None:
-        return "–"
-    value, low, high = map(format_number, row.evaluation)
-    if row.evaluated_runs == 1:
-        return f"{value} (n=1)"
-    count = "" if row.evaluated_runs == row.runs else f" (n={row.evaluated_runs})"
-    # The backslash keeps rich from reading the bracket as markup.
-    return f"{value} \\[{low}, {high}]{count}"
-
-
 def write_csv(path: str | Path, rows: Iterable[ComparisonRow]) -> None:
-    """The comparison with full precision; an empty field is a quantity that no run has."""
+    """The comparison with full precision; an empty field is a quantity that no run has, or an interval not claimed."""
     header = (
+        "row",
         "algorithm",
         "runs",
         "evaluated_runs",
-        "evaluation_iqm",
+        "evaluation_mean",
         "evaluation_low",
         "evaluation_high",
-        "training_return_iqm",
-        "loss_median",
-        "q_over_bound_median",
+        "training_return_mean",
+        "loss_geometric_mean",
+        "q_over_bound_largest",
         "diverged_runs",
     )
-    _write(path, header, (_flatten(row) for row in rows))
+    _write(path, header, ((*row[:3], len(row.finals), *_fields(row.final), *row[4:]) for row in rows))
 
 
-def write_curves_csv(path: str | Path, runs: Iterable[Run]) -> None:
+def write_differences_csv(path: str | Path, rows: Iterable[DifferenceRow], first: str) -> None:
+    """The differences from the first group with full precision."""
+    header = ("row", "less", "seeds", "difference_mean", "difference_low", "difference_high", "probability_above")
+    _write(path, header, ((r.label, first, len(r.differences), *_fields(r.mean), r.improvement) for r in rows))
+
+
+def write_summary_csv(path: str | Path, rows: Iterable[SummaryRow]) -> None:
+    """All environments together with full precision."""
+    header = (
+        "row",
+        "environments",
+        "runs",
+        "normalized_mean",
+        "normalized_low",
+        "normalized_high",
+        "better",
+        "worse",
+        "probability_above",
+        "diverged_runs",
+    )
+    _write(path, header, ((*row[:3], *_fields(row.normalized), *row[4:]) for row in rows))
+
+
+def _fields(estimate: Estimate | None) -> tuple[float | None, ...]:
+    """Three fields of a table, empty where nothing is claimed."""
+    if estimate is None:
+        return (None, None, None)
+    return estimate if _is_claimed(estimate) else (estimate.value, None, None)
+
+
+def write_curves_csv(path: str | Path, groups: Iterable[Group]) -> None:
     """Every curve of every run in long form, so that figures can be drawn without the run folders."""
-    _write(path, ("algorithm", "setting", "seed", "step", "quantity", "value"), _curve_rows(runs))
+    _write(path, ("algorithm", "setting", "seed", "step", "quantity", "value"), _curve_rows(groups))
 
 
-def _curve_rows(runs: Iterable[Run]) -> Iterator[tuple[Any, ...]]:
-    for run in runs:
-        for quantity, (step_T, value_T) in _curves(run):
-            for step, value in zip(step_T, value_T, strict=True):
-                yield run.algorithm, run.env_id, run.seed, int(step), quantity, float(value)
+def _curve_rows(groups: Iterable[Group]) -> Iterator[tuple[Any, ...]]:
+    for group in groups:
+        for run in group.runs:
+            setting = ", ".join([run.env_id, *group.variant_labels])
+            for quantity, (step_T, value_T) in _curves(run):
+                for step, value in zip(step_T, value_T, strict=True):
+                    yield run.algorithm, setting, run.seed, int(step), quantity, float(value)
 
 
 def _curves(run: Run) -> Iterator[tuple[str, Curve]]:
@@ -146,20 +212,6 @@ def _curves(run: Run) -> Iterator[tuple[str, Curve]]:
         yield quantity, run.curve(quantity)
     yield "episode_return", run.episodes()
     yield "evaluation_mean", run.evaluations()
-
-
-def _flatten(row: ComparisonRow) -> tuple[Any, ...]:
-    evaluation = row.evaluation or (None, None, None)
-    return (*row[:3], *evaluation, *row[4:])
-
-
-def _last_of_each(curves: Iterable[Curve]) -> list[float]:
-    return [float(value_T[-1]) for _, value_T in curves if value_T.size]
-
-
-def _nan_as_infinite(values: ArrayLike) -> FloatArray:
-    value_N = np.asarray(values, dtype=np.float64)
-    return np.where(np.isnan(value_N), np.inf, value_N)
 
 
 def _write(path: str | Path, header: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

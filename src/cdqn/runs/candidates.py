@@ -7,8 +7,7 @@ halfway between the run's step at its beginning and at its end; of two as near, 
 So a score is known only some time later: a candidate is *settled* once no episode that ends from now on can be
 among its 40 nearest. Kept are the best three of the settled ones, and all that are not settled yet.
 
-The bookkeeping is part of each checkpoint, and files that it has no more use for are deleted after it: whatever the
-two newest checkpoints count on is there, at whatever moment a run is killed.
+The bookkeeping is part of each checkpoint (`cdqn.runs.policy_files`).
 """
 
 import math
@@ -24,8 +23,8 @@ from numpy.typing import NDArray
 from cdqn.agent import Agent
 from cdqn.callbacks import Every
 from cdqn.errors import CheckpointError
-from cdqn.storage.checkpoint import State, write_weights
-from cdqn.storage.files import writing
+from cdqn.runs.policy_files import PolicyFiles
+from cdqn.storage.checkpoint import State
 from cdqn.training.events import Episode, Event, Progress
 
 NEAREST_EPISODES = 40
@@ -80,13 +79,11 @@ class Candidates:
     """The candidates of one run, and its training episodes as far as they may still count."""
 
     def __init__(self, run: Path, num_envs: int) -> None:
-        self._folder = run / "candidates"
+        self._files = PolicyFiles(run / "candidates")
         self._num_envs = num_envs
         self._ended_at = [0] * num_envs
         self._latest: list[Played] = []
         self._candidates: list[Candidate] = []
-        self._saved: set[Path] = set()
-        """The files that the last checkpoint counts on."""
 
     def add_episode(self, episode: Episode) -> None:
         """Take note of a training episode, in the order in which they end."""
@@ -104,9 +101,7 @@ class Candidates:
 
     def add(self, step: int, theta: NDArray[np.float32]) -> None:
         """A new candidate: the weights at the run's present step."""
-        with writing(self._folder):
-            self._folder.mkdir(exist_ok=True)
-            write_weights(self.path(step), theta)
+        self._files.add(step, {"theta": theta})
         self._candidates.append(Candidate(step, list(self._latest)))
 
     def settle(self, step: int) -> None:
@@ -124,19 +119,11 @@ class Candidates:
 
     def path(self, step: int) -> Path:
         """The file with the weights of that step."""
-        return self._folder / f"step-{step:09d}.safetensors"
+        return self._files.path(step)
 
     def prune(self) -> None:
-        """Delete all files but those of the candidates, now and at the checkpoint before; only after a checkpoint.
-
-        What a killed run left behind goes as well.
-        """
-        now = {self.path(candidate.step) for candidate in self._candidates}
-        wanted, self._saved = now | self._saved, now
-        with writing(self._folder):
-            for file in (*self._folder.glob("step-*.safetensors"), *self._folder.glob(".step-*.writing")):
-                if file not in wanted:
-                    file.unlink()
+        """Delete the files that no checkpoint counts on any more; only after a checkpoint."""
+        self._files.prune(candidate.step for candidate in self._candidates)
 
     def state_dict(self) -> State:
         """The bookkeeping; the weights are in their files."""
@@ -157,10 +144,10 @@ class Candidates:
             self._candidates = [
                 Candidate(entry["step"], _played(entry["episodes"]), entry["settled"]) for entry in state["candidates"]
             ]
-            self._saved = {self.path(candidate.step) for candidate in self._candidates}
+            self._files.count_on(candidate.step for candidate in self._candidates)
         except (LookupError, TypeError, ValueError) as error:
             raise CheckpointError(
-                f"the candidates in the checkpoint of {self._folder} are damaged: {error!r}"
+                f"the candidates in the checkpoint of {self._files.folder} are damaged: {error!r}"
             ) from error
 
 

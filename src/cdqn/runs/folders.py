@@ -1,6 +1,7 @@
 """Folders on disk that one process at a time may write to."""
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,11 +22,11 @@ NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 @contextmanager
 def new_folder(folder: Path) -> Iterator[None]:
     """A new, empty folder, locked before the first byte is written to it: of two who begin together one is refused."""
-    _require_new(folder)
+    require_new(folder)
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        _require_new(folder)
+        require_new(folder)
         yield
 
 
@@ -57,13 +58,34 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _require_new(folder: Path) -> None:
+def require_new(folder: Path, or_else: str = "") -> None:
+    """Refuse a folder in which there is something."""
     with writing(folder):
         taken = folder.exists() and (not folder.is_dir() or any(not _is_debris(path) for path in folder.iterdir()))
     if taken:
         raise CheckpointError(
-            f"{folder} exists already: `cdqn resume {folder}` continues it, another --out starts a new run"
+            f"{folder} exists already: `cdqn resume {folder}` continues it, --out {folder}-2 starts another{or_else}"
         )
+
+
+def remove_run(run: Path) -> None:
+    """Delete what a run has left in its folder, to begin it anew; refuse a folder that holds anything else."""
+    if not run.exists() or not any(run.iterdir()):
+        return
+    with locked_run(run):
+        if others := sorted(path.name for path in run.iterdir() if path.name not in OF_A_RUN and not _is_debris(path)):
+            raise CheckpointError(f"{run} holds {others[0]} besides a run: move that away, or choose another --out")
+        with writing(run):
+            for name in OF_A_RUN:  # config.json last: until then it is a run, and can be removed again
+                path = run / name
+                shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+OF_A_RUN = (
+    *("metrics.jsonl", "checkpoints", "candidates", "best", "tensorboard", "learning_curve.png", "protocol.json"),
+    "config.json",
+)
+"""What is in a run folder."""
 
 
 def _is_debris(path: Path) -> bool:

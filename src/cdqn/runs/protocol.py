@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.agent import Agent, read_run_config, require_seed
+from cdqn.agent import Agent, require_seed
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.runs.candidates import Candidate, Candidates
@@ -20,6 +20,7 @@ from cdqn.runs.loading import require_import_allowed
 from cdqn.storage.checkpoint import load_checkpoint_values, newest_step, read_weights
 from cdqn.storage.files import write_json, writing
 from cdqn.training.events import EvaluationResult
+from cdqn.training.run_config import read_run_config
 from cdqn.training.seeding import TEST, VALIDATION, derived_seed
 
 EPISODES = 400

@@ -5,14 +5,16 @@ death of its process, leaves the others alone. `open_plan` writes down which run
 they continue what is there.
 """
 
-from collections.abc import Callable, Mapping
-from contextlib import closing
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdqn.agent import Agent
+from cdqn.callbacks import Callback
 from cdqn.config import Config
 from cdqn.envs import module_of
 from cdqn.errors import CheckpointError, ConfigError
@@ -136,19 +138,46 @@ def _require_unchanged(folder: Path, begun: Settings, asked: Settings) -> None:
 
 def _train_or_resume(task: tuple[Path, str, PlannedRun], tell: Callable[[Row], None], stop: Stop) -> bool:
     """In a worker: train, go on, or find that nothing is left to do. Whether the run came to its end."""
-    folder, name, (env_id, config) = task
+    folder, name, planned = task
+    return train_or_resume(folder, name, planned, tell, stop)
+
+
+def train_or_resume(
+    folder: Path, name: str, planned: PlannedRun, tell: Callable[[Row], None], stop: Stop | None, *more: Callback
+) -> bool:
+    """Train the run FOLDER/NAME, go on with it, or find it complete. Whether it came to its end.
+
+    Its parent is told of its events, and then the callbacks `more` are.
+    """
     if not folder.is_dir():
         raise CheckpointError(NOT_SHARED.format(folder=folder))
     run = folder / name
-    callbacks = [partial(_pass_on, tell)]
+    env_id, config = planned
+    callbacks = partial(_callbacks, tell, more)
     tune_process()
     import_pieces(vars(config))  # whoever planned the run has named them
-    if not (run / "config.json").exists():
-        return train_run(Agent.from_config(env_id, config), run, callbacks, stop=stop).finished
-    allowed = module_of(env_id) or ()  # whoever planned the run has named it
-    return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=UserWarning, module="cdqn")  # said once, where the run was planned
+        if not (run / "config.json").exists():
+            agent = Agent.from_config(env_id, config)
+            return train_run(agent, run, callbacks(agent, config.steps), stop=stop).finished
+        allowed = module_of(env_id) or ()  # whoever planned the run has named it
+        return is_complete(run) or resume_run(run, callbacks=callbacks, stop=stop, allow_import=allowed).finished
+
+
+def _callbacks(tell: Callable[[Row], None], more: tuple[Callback, ...], agent: Agent, until: int) -> list[Callback]:
+    """What passes on the events of a run, and says when its update is compiled."""
+
+    @contextmanager
+    def compiling() -> Iterator[None]:
+        tell({"kind": "compiling", "step": agent.steps})
+        yield
+
+    agent.trainer.learner.while_compiling = compiling
+    return [partial(_pass_on, tell), *more]
 
 
 def _pass_on(tell: Callable[[Any], None], event: Event, agent: Agent) -> None:
+    """A callback, in a worker: what its parent shows."""
     if isinstance(event, Progress | Warned | Evaluated):
         tell(event.row())

@@ -15,7 +15,7 @@ import json
 import re
 import shutil
 import zlib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -95,9 +95,14 @@ def has_checkpoint(run: Path) -> bool:
 
 
 def write_weights(path: Path, theta: NDArray[np.float32]) -> None:
-    """Write the parameters of a network, with a checksum, beside; flush to the disk and rename into place."""
+    """Write the parameters of a network: `write_policy` of nothing else."""
+    write_policy(path, {"theta": theta})
+
+
+def write_policy(path: Path, policy: Mapping[str, NDArray[Any]]) -> None:
+    """Write arrays by name, with a checksum, beside; flush to the disk and rename into place."""
     draft = path.with_name(f".{path.name}.writing")
-    save_file({"theta": theta}, draft, {"crc32": str(zlib.crc32(theta.data))})
+    save_file(dict(policy), draft, {"crc32": str(_arrays_checksum(policy))})
     _open_like_its_folder(draft)
     sync(draft)
     draft.rename(path)
@@ -106,14 +111,22 @@ def write_weights(path: Path, theta: NDArray[np.float32]) -> None:
 
 def read_weights(path: Path) -> NDArray[np.float32]:
     """The inverse of `write_weights`."""
+    policy = read_policy(path)
+    if "theta" not in policy:
+        raise CheckpointError(f"{path} is damaged: it holds no theta")
+    return policy["theta"]
+
+
+def read_policy(path: Path) -> dict[str, NDArray[Any]]:
+    """The inverse of `write_policy`."""
     try:
         with safe_open(path, "np") as file:
-            theta: NDArray[np.float32] = file.get_tensor("theta")
+            policy: dict[str, NDArray[Any]] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
             wanted = int(file.metadata()["crc32"])
     except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged and cannot be read: {error}") from error
-    _require_checksum(path, wanted, zlib.crc32(theta.data))
-    return theta
+    _require_checksum(path, wanted, _arrays_checksum(policy))
+    return policy
 
 
 class _SharedFiles:
@@ -284,6 +297,14 @@ def _join(value: Any, arrays: dict[str, np.ndarray[Any, Any]]) -> Any:
 def _text_checksum(plain: Any) -> int:
     """Of the values, not of the layout of the file."""
     return zlib.crc32(json.dumps(plain, sort_keys=True).encode())
+
+
+def _arrays_checksum(arrays: Mapping[str, NDArray[Any]]) -> int:
+    """Of the numbers, in the order of their names."""
+    checksum = 0
+    for name in sorted(arrays):
+        checksum = zlib.crc32(np.ascontiguousarray(arrays[name]).data, checksum)
+    return checksum
 
 
 def _checksum(file: Path) -> int:

@@ -4,6 +4,7 @@ The one place that chooses by the kind of observation.
 """
 
 import dataclasses
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -13,16 +14,28 @@ from torch import nn
 
 from cdqn.algorithms import Algorithm, Assessment, Network, TensorBatch
 from cdqn.config import Config
-from cdqn.envs import EnvSpec
+from cdqn.envs import EnvLike, EnvSpec, atari_game
 from cdqn.errors import CdqnError, ConfigError
 from cdqn.nn.networks import make_network
 from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformReplay
-from cdqn.storage.named_code import is_code_name, named
+from cdqn.storage.named_code import is_code_name, named, named_wrappers
 from cdqn.training.learner import Learner
+
+MAKING = ("env_kwargs", "wrapper")
+"""Settings with which an environment is made."""
+
+
+def how_to_make(env: EnvLike, config: Config) -> dict[str, Any]:
+    """What `make_vec` is told besides the environment."""
+    if atari_game(env):
+        return {"preprocessing": config.preprocessing}
+    return {"kwargs": config.environment_kwargs, "wrappers": named_wrappers(config.wrapper)}
 
 
 def make_learner(spec: EnvSpec, config: Config) -> Learner:
     """The learner with which a run begins: a function of its configuration, the seed included."""
+    if config.normalize_observations:  # what its networks see is no longer what the environment shows
+        spec = dataclasses.replace(spec, observation_dtype=np.dtype(np.float32))
     device = choose_device(config.device, spec.has_frames)
     algorithm = config.algorithm_class(config.resolved())
     networks = first_networks(spec, config, algorithm)
@@ -39,6 +52,15 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
     def build(outputs: int, dueling: bool | None = None) -> nn.Module:
         if config.network is not None:
             return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
+        if not config.hidden and spec.kind != "discrete":
+            raise ConfigError(
+                "hidden is empty, and a table is for numbered states: this environment has "
+                f"{spec.kind} observations of shape {spec.observation_shape}; give widths, --hidden 128 128"
+            )
+        if not config.hidden and config.initial_weights != "he":
+            raise ConfigError(
+                f"initial_weights {config.initial_weights!r}: a table has first values of its own; drop it"
+            )
         dueling = config.dueling if dueling is None else dueling
         board = spec.kind == "board"
         return make_network(
@@ -117,10 +139,30 @@ def _torch_dtype(spec: EnvSpec) -> torch.dtype:
 
 def choose_device(wanted: str, large_network: bool) -> torch.device:
     """The device that a configuration asks for, or an error that says what is missing."""
-    found = torch.cuda.is_available()
-    if wanted == "cuda" and not found:
-        raise ConfigError("device is 'cuda', but PyTorch finds no GPU: use --device cpu, or install PyTorch for CUDA")
-    return torch.device("cuda" if wanted == "cuda" or (wanted == "auto" and found and large_network) else "cpu")
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if wanted == "auto":
+        return torch.device("cuda" if count and large_network else "cpu")
+    device = torch.device(wanted)
+    if device.type == "cuda" and not count:
+        raise ConfigError(f"device is {wanted!r}, but PyTorch finds no GPU: use cpu, or install PyTorch for CUDA")
+    if device.type == "cuda" and (device.index or 0) >= count:
+        names = ", ".join(f"cuda:{index}" for index in range(count))
+        raise ConfigError(f"device is {wanted!r}, but PyTorch finds {names}: use one of them, or cpu")
+    if device.type == "mps" and not torch.backends.mps.is_available():
+        raise ConfigError("device is 'mps', but PyTorch finds no GPU of Apple's: use cpu, or install PyTorch for macOS")
+    return device
+
+
+def require_acting(given: Collection[str], spec: EnvSpec, config: Config) -> None:
+    """Refuse settings that the user has given and that cannot act; presets may hold them all the same."""
+    if config.network is not None and (idle := [name for name in OF_OUR_NETWORKS if name in given]):
+        raise ConfigError(f"{', '.join(idle)}: of the built-in networks, and network is {config.network}: drop one")
+    if "channels" in given and config.channels is not None and not spec.has_frames:
+        raise ConfigError(f"channels is for images, this environment has {spec.kind} observations: drop it, use hidden")
+
+
+OF_OUR_NETWORKS = ("hidden", "channels", "dueling", "initial_weights")
+"""Settings that a network of the user's does not hear of."""
 
 
 def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Replay:
@@ -149,9 +191,14 @@ def make_replay(spec: EnvSpec, config: Config, rng: np.random.Generator) -> Repl
     return PrioritizedReplay(store, **common, **given)
 
 
-def memory_estimate(spec: EnvSpec, config: Config) -> int:
-    """Bytes that the replay memory will take, when the budget is spent, as far as can be told beforehand."""
-    rows = min(config.memory_size, config.steps)
+def rows_at_end(config: Config) -> int:
+    """Transitions in the replay memory when the budget is spent."""
+    return min(config.memory_size, round(config.steps * (1 - config.discard_fraction)))
+
+
+def memory_estimate(spec: EnvSpec, config: Config, rows: int | None = None) -> int:
+    """Bytes of a replay memory of `rows` transitions, by default those at the end; as far as can be told beforehand."""
+    rows = rows_at_end(config) if rows is None else rows
     if spec.has_frames:
         from cdqn.replay.frames import estimated_bytes
 
@@ -169,8 +216,9 @@ def _make_store(spec: EnvSpec, config: Config) -> Store:
     needed, available = memory_estimate(spec, config), psutil.virtual_memory().available
     if needed > available:
         raise ConfigError(
-            f"memory_size {config.memory_size:,} with observations of shape {spec.observation_shape} needs about "
-            f"{readable_bytes(needed)}, and {readable_bytes(available)} of memory are available: lower memory_size"
+            f"a replay memory of {rows_at_end(config):,} observations of shape {spec.observation_shape} needs about "
+            f"{readable_bytes(needed)}, and {readable_bytes(available)} of memory are available: lower memory_size "
+            f"(now {config.memory_size:,})"
         )
     if spec.has_frames:
         from cdqn.replay.frames import FrameStore  # needs an optional package

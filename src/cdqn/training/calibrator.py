@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.calibration import denormalize, normalized_reward
+from cdqn.calibration import Numbers, denormalize, normalized_reward
 from cdqn.replay import Batch, Transitions
 from cdqn.training.events import Calibrated
 from cdqn.training.metrics import value_bound
@@ -59,7 +59,7 @@ class Calibrator:
         """The largest |Q| that can be right."""
         return None if self.gamma is None else value_bound(reward_abs_max, self.gamma)
 
-    def raw_q(self, q: float) -> float:
+    def raw_q(self, q: Numbers) -> Numbers:
         """A learned value in units of the rewards."""
         return q if self.found is None else denormalize(q, self.found.normalization)
 

@@ -100,11 +100,12 @@ class DivergenceWatch:
             return None
         limit = MARGIN * bound
         error = math.sqrt(progress.loss) * unit
+        most = f"and no policy can earn more than {bound:.4g}: the largest reward at every step, r_max/(1−γ)"
         message = None
         if not abs(progress.q_mean) <= limit:
-            message = f"the mean of max Q is {progress.q_mean:.4g}, beyond the bound r_max/(1−γ) = {bound:.4g}"
+            message = f"Q, the return that the network expects, is {progress.q_mean:.4g} on average, {most}"
         elif not error <= 2 * limit:
-            message = f"the TD error is {error:.4g}, beyond 2 r_max/(1−γ) = {2 * bound:.4g}"
+            message = f"the typical error of Q is {error:.4g}, {most}"
         was_diverging, self.diverging = self.diverging, message is not None
         if message is None or was_diverging:
             return None
@@ -143,8 +144,8 @@ class OverestimationWatch:
             return None
         which = "overestimated" if q > high else "underestimated"
         return (
-            f"Q is {which}: its mean is {q:.4g}, but the discounted returns of the last {episodes} episodes "
-            f"lie between {low:.4g} and {high:.4g}"
+            f"Q is {which}: the network expects a return of {q:.4g} on average, but the last {episodes} episodes "
+            f"earned between {low:.4g} and {high:.4g} (discounted, from any of their states on)"
         )
 
 

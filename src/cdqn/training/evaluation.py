@@ -54,8 +54,8 @@ def evaluate(
                     on_episode()
         if collector.longest_open_episode > MAX_EPISODE_STEPS:
             raise UnsupportedEnvironmentError(
-                f"an episode has lasted {MAX_EPISODE_STEPS} steps: give the environment a time limit "
-                "(gymnasium.wrappers.TimeLimit)"
+                f"an episode has lasted {MAX_EPISODE_STEPS} steps: give the environment a time limit, "
+                "--wrapper 'gymnasium.wrappers:TimeLimit(max_episode_steps=1000)'"
             )
     returns, lengths = zip(*results, strict=True)
     return EvaluationResult(np.array(returns, dtype=np.float64), np.array(lengths), epsilon)

@@ -12,7 +12,7 @@ spends a fifth to a third of the time (docs/benchmarks.md).
 import copy
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -78,6 +78,8 @@ class Learner:
         """γ; None while it is yet to be found (App. E.3), and then no update is possible."""
         self.updates = 0
         self.backend: Backend = "eager"
+        self.while_compiling: Callable[[], AbstractContextManager[None]] = nullcontext
+        """Surrounds the building of a program, which takes seconds: whoever wants to say so puts a function here."""
         self._changes_by_mode = _changes_by_mode(self.networks)
         self._with_moments = self._parameters_with_moments()
         self._sizes = torch.zeros(3, dtype=self.theta.dtype, device=self.theta.device)
@@ -124,6 +126,19 @@ class Learner:
     def assess(self, batch: TensorBatch) -> Assessment:
         """A batch under the present parameters."""
         return self._assess(batch, self._online, self._frozen)
+
+    def policy_state(self) -> dict[str, NDArray[Any]]:
+        """A copy of what the greedy policy is made of, by name: "theta", and the buffers of the online networks."""
+        tensors = {"theta": self.theta} | {f"buffer.{name}": buffer for name, buffer in self.networks.named_buffers()}
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in tensors.items()}
+
+    def load_policy_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Play with this policy; what else there is to learning stays as it is."""
+        tensors = {"theta": self.theta} | {f"buffer.{name}": buffer for name, buffer in self.networks.named_buffers()}
+        if {name: array.shape for name, array in state.items()} != {n: tuple(t.shape) for n, t in tensors.items()}:
+            raise CheckpointError("the saved policy is of another network: it was made with other settings")
+        for name, tensor in tensors.items():
+            tensor.copy_(torch.from_numpy(state[name]))
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""
@@ -210,7 +225,8 @@ class Learner:
         step = self._compiled.get(len(batch.action))
         if step is None:
             try:
-                step = compile_for(self._functional_step, inputs)
+                with self.while_compiling():
+                    step = compile_for(self._functional_step, inputs)
             except Exception as error:  # whatever a compiler that is there but does not work may raise
                 reason = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
                 warnings.warn(f"the update cannot be compiled and runs eagerly, more slowly: {reason}", stacklevel=2)
@@ -261,8 +277,10 @@ def _changes_by_mode(networks: nn.Module) -> bool:
 
 
 def _to_tensors(batch: Batch, device: torch.device) -> TensorBatch:
-    """A batch on the device; to a GPU from pinned memory, so that the copy does not wait."""
+    """A batch on the device; to a GPU of CUDA's from pinned memory, so that the copy does not wait."""
     tensors = [torch.from_numpy(array) for array in batch[:6]]
-    if device.type != "cpu":
+    if device.type == "cuda":
         tensors = [tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors]
+    elif device.type != "cpu":
+        tensors = [tensor.to(device) for tensor in tensors]
     return TensorBatch(*tensors)

@@ -12,13 +12,16 @@ between two steps, in a state that can be saved, whenever it yields.
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
 from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
 
 from cdqn.config import Config
 from cdqn.envs import EnvSpec
+from cdqn.envs.evaluation import evaluating, restore_statistics, statistics_of
 from cdqn.errors import NonFiniteError
 from cdqn.replay import MultiStep, Prefetcher, UniformReplay
 from cdqn.schedules import dropped, epsilon_greedy, importance_exponent, linear
@@ -30,6 +33,7 @@ from cdqn.training.divergence import Watch
 from cdqn.training.events import Event, Progress
 from cdqn.training.exploration import make_exploration
 from cdqn.training.metrics import Tally
+from cdqn.training.normalizer import make_normalizer
 from cdqn.training.seeding import EXPLORATION, REPLAY, generator
 
 
@@ -40,9 +44,13 @@ class Trainer:
         self.config = config = config.resolved()
         self.spec = spec
         self.budget_steps: int | None = None
+        """The step at which the schedules of ε, β and the step size end."""
+        self.schedule_start = 0
+        """The step at which they began."""
         self._rng = generator(config.seed, EXPLORATION)
+        self.normalizer = make_normalizer(env, spec, config)
         self.learner = make_learner(spec, config)
-        self.actor = Actor(self.learner)
+        self.actor = Actor(self.learner, self.normalizer)
         self.exploration = make_exploration(config.exploration, spec.num_actions, env.num_envs)
         self.replay = make_replay(spec, config, generator(config.seed, REPLAY))
         self._multi_step = MultiStep(config.n_step, config.gamma or 0.0)  # where γ is found later, n is 1
@@ -67,6 +75,10 @@ class Trainer:
         self.budget_steps = budget_steps
         self.learner.choose_backend(self._updates_due(budget_steps))
 
+    def restart_schedules(self, until_step: int) -> None:
+        """Run ε, β and the step size anew, from here to `until_step`; how updates are run was settled once for all."""
+        self.schedule_start, self.budget_steps = self.steps, until_step
+
     def stop(self) -> None:
         """Ask `run` to end after the step at hand."""
         self._stop_requested = True
@@ -83,6 +95,8 @@ class Trainer:
             if self._prefetcher is not None and self._will_learn(self.steps + len(actions)):
                 self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
             transitions, episodes, ended = self.collector.step(actions)
+            if self.normalizer is not None:
+                self.normalizer.observe(transitions.observation)
             calibrated = self.calibrator.observe(self.steps, transitions, ended)
             self.watch.observe(transitions, ended, self.calibrator.gamma)
             self._learn()  # first: what has been drawn while the environments were stepped must not be overwritten
@@ -102,13 +116,31 @@ class Trainer:
                 yield from self.watch.check(progress, self.calibrator.unit, self._budget())
                 yield progress
 
+    def q_values(self, observation: NDArray[Any]) -> NDArray[Any]:
+        """Q of each action, in units of the rewards."""
+        return self.calibrator.raw_q(self.actor.q_values(observation))
+
+    def policy_state(self) -> dict[str, NDArray[Any]]:
+        """What the greedy policy is made of, by name: weights, and what observations are normalised with."""
+        normalizer = {} if self.normalizer is None else self.normalizer.state_dict()
+        return self.learner.policy_state() | {f"normalizer.{name}": np.array(v) for name, v in normalizer.items()}
+
+    def load_policy_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Play with the policy of another step."""
+        own = {name: array for name, array in state.items() if name.startswith("normalizer.")}
+        self.learner.load_policy_state({name: array for name, array in state.items() if name not in own})
+        if self.normalizer is not None:
+            self.normalizer.load_state_dict({name.removeprefix("normalizer."): array for name, array in own.items()})
+
     def epsilon(self) -> float:
-        """ε of the ε-greedy policy at the present step."""
-        config, budget = self.config, self._budget()
+        """ε of the ε-greedy policy at the present step; 1 for a table that no reward has told anything yet."""
+        config, (step, budget) = self.config, self._place()
+        if not config.hidden and not self.tally.reward_abs_max:
+            return 1.0
         middle_step = round(config.epsilon_middle_fraction * budget)
         return epsilon_greedy(
-            self.steps,
-            warmup_steps=config.warmup_steps,
+            step,
+            warmup_steps=config.warmup_steps - self.schedule_start,
             middle_step=middle_step,
             final_step=max(round(config.epsilon_final_fraction * budget), middle_step + 1),
             middle=config.epsilon_middle,
@@ -118,22 +150,26 @@ class Trainer:
     def beta(self) -> float:
         """β of the importance weights at the present step."""
         start = self.config.beta_start
-        return importance_exponent(self.steps, self._budget(), 1.0 if start is None else start)
+        return importance_exponent(*self._place(), 1.0 if start is None else start)
 
     def learning_rate(self) -> float:
         """Step size of Adam at the present step."""
-        start = self.config.learning_rate * dropped(self.steps, self._budget(), self.config.learning_rate_drops)
-        return linear(self.steps, start, self.config.learning_rate_decay * start, 0, self._budget())
+        step, budget = self._place()
+        start = self.config.learning_rate * dropped(step, budget, self.config.learning_rate_drops)
+        return linear(step, start, self.config.learning_rate_decay * start, 0, budget)
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes during training."""
         return {
             "budget_steps": self.budget_steps,
+            "schedule_start": self.schedule_start,
             "learner": self.learner.state_dict(),
             "replay": self.replay.state_dict(),
             "multi_step": self._multi_step.state_dict(),
             "exploration": self.exploration.state_dict(),
             "collector": self.collector.state_dict(),
+            "wrappers": statistics_of(self.collector.env),
+            "normalizer": None if self.normalizer is None else self.normalizer.state_dict(),
             "calibrator": self.calibrator.state_dict(),
             "tally": self.tally.state_dict(),
             "watch": self.watch.state_dict(),
@@ -144,6 +180,7 @@ class Trainer:
         """Take over a saved state; returns why open episodes were given up, if they were."""
         self.collector.require_as_many(state["collector"])
         self.budget_steps = state["budget_steps"]
+        self.schedule_start = int(state.get("schedule_start", 0))  # absent from older runs
         self.learner.load_state_dict(state["learner"])
         self.replay.load_state_dict(state["replay"])
         self._multi_step.load_state_dict(state.get("multi_step", {}))  # absent from older runs
@@ -152,7 +189,13 @@ class Trainer:
         self.tally.load_state_dict(state["tally"])
         self.watch.load_state_dict(state.get("watch", {}))  # absent from older runs
         self._rng.bit_generator.state = state["rng"]
-        notice = self.collector.load_state_dict(state["collector"])
+        if self.normalizer is not None:
+            self.normalizer.load_state_dict(state["normalizer"])
+        wrappers = state.get("wrappers", {})  # absent from older runs
+        with evaluating(self.collector.env, wrappers):  # what is played again must not be learned from again
+            notice = self.collector.load_state_dict(state["collector"])
+        if wrappers:
+            restore_statistics(self.collector.env, wrappers)
         if notice:
             self.calibrator.restart()
             self.watch.restart()
@@ -160,6 +203,10 @@ class Trainer:
 
     def _budget(self) -> int:
         return self.budget_steps or self.config.steps
+
+    def _place(self) -> tuple[int, int]:
+        """How far the schedules are, and how long."""
+        return self.steps - self.schedule_start, self._budget() - self.schedule_start
 
     def _updates_due(self, step: int) -> int:
         """How many updates there should have been at a step."""
@@ -182,7 +229,8 @@ class Trainer:
             batch = self._prefetcher.take() if self._prefetcher is not None else None
             if batch is None:
                 batch = self.replay.sample(config.batch_size, beta)
-            result = self.learner.update(self.calibrator.normalized(batch))
+            seen = batch if self.normalizer is None else self.normalizer.normalized(batch)
+            result = self.learner.update(self.calibrator.normalized(seen))
             try:
                 self.replay.update_priorities(batch.slots, result.td_error_abs)
             except NonFiniteError as error:

@@ -123,3 +123,15 @@ def test_counts_below_one_are_refused(data, name):
 def test_fewer_rows_than_a_batch_are_enough(data):
     few = dataclasses.replace(data, transitions=Transitions(*(column[:5] for column in data.transitions)))
     assert np.isfinite(train(few).loss_T).all()
+
+
+def test_normalized_observations_are_those_of_the_whole_data_set(data):
+    """In other units, powers of 2 for the sake of rounding, the same is learned; without normalisation it is not."""
+    factor = np.float32(2.0**7)
+    rows = data.transitions
+    scaled = rows._replace(observation=factor * rows.observation, next_observation=factor * rows.next_observation)
+    larger = dataclasses.replace(data, transitions=scaled)
+    normalized = dataclasses.replace(SMALL, normalize_observations=True)
+    losses = [train(which, config).loss_T for config in (normalized, SMALL) for which in (data, larger)]
+    np.testing.assert_array_equal(losses[0], losses[1])
+    assert (losses[2] != losses[3]).all()

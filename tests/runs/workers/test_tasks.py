@@ -5,7 +5,8 @@ import signal
 
 from cdqn.errors import ConfigError
 from cdqn.runs.workers.local import LocalPool
-from cdqn.runs.workers.tasks import describe_error, perform_all
+from cdqn.runs.workers.tasks import describe_error, perform_all, perform_next
+from run_files import InlinePool
 
 
 def begun(task, say, stop):
@@ -50,3 +51,19 @@ def test_error_of_ours_is_its_text_and_that_of_others_has_its_type_and_place():
 
 def test_nothing_is_begun_without_tasks():
     assert list(perform_all({}, begun, pool=LocalPool(2))) == []
+
+
+def test_what_is_next_may_depend_on_all_that_has_happened():
+    """A free worker is not the end: more may come of the one that is busy."""
+    known, given = ["first"], []
+
+    def take():
+        if not known:
+            return None
+        given.append(known.pop(0))
+        return given[-1], given[-1]
+
+    for name, kind, _ in perform_next(take, echo, InlinePool()):
+        if kind == "returned" and name == "first":
+            known += ["second", "third"]
+    assert given == ["first", "second", "third"]

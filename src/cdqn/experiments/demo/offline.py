@@ -24,6 +24,7 @@ from cdqn.training.collector import Collector
 from cdqn.training.evaluation import evaluate
 from cdqn.training.learner import Learner
 from cdqn.training.metrics import Tally
+from cdqn.training.normalizer import ObservationNormalizer, make_normalizer
 
 COLLECTING_ENVS = 4
 EVALUATION_ENVS = 10
@@ -130,9 +131,9 @@ def train_offline(
     _check_counts(updates, record_every, evaluate_every, evaluation_episodes)
     config = config.resolved()
     learner = _make_learner(data.spec, config, updates)
-    actor = Actor(learner)
     replay = _fill_replay(data, config)
     env = make_vec(data.env_id, min(EVALUATION_ENVS, evaluation_episodes))
+    actor = Actor(learner, normalizer := _normalizer_of(data, env, config))
     evaluation_seed = int(np.random.SeedSequence(config.seed, spawn_key=_EVALUATION).generate_state(1)[0])
     tally, finite = Tally(), True
     records: list[tuple[int, float, float, float]] = []
@@ -147,7 +148,7 @@ def train_offline(
         record_evaluation(0)
         for update in range(1, updates + 1):
             if finite:
-                finite = _update(learner, replay, tally, importance_exponent(update, updates, _beta(config)))
+                finite = _update(learner, replay, tally, _beta(config, update, updates), normalizer)
             if update % record_every == 0 or update == updates:
                 records.append((update, *_means(tally)))
                 if on_progress:
@@ -172,10 +173,20 @@ def _fill_replay(data: OfflineData, config: Config) -> Replay:
     return replay
 
 
-def _update(learner: Learner, replay: Replay, tally: Tally, beta: float) -> bool:
+def _normalizer_of(data: OfflineData, env: Any, config: Config) -> ObservationNormalizer | None:
+    """All that it will ever see is there from the beginning."""
+    normalizer = make_normalizer(env, data.spec, config)
+    if normalizer is not None:
+        normalizer.observe(data.transitions.observation)
+    return normalizer
+
+
+def _update(
+    learner: Learner, replay: Replay, tally: Tally, beta: float, normalizer: ObservationNormalizer | None
+) -> bool:
     """One update; False when it was the last that could be computed."""
     batch = replay.sample(learner.config.batch_size, beta)
-    result = learner.update(batch)
+    result = learner.update(batch if normalizer is None else normalizer.normalized(batch))
     tally.add_update(result)
     try:
         replay.update_priorities(batch.slots, result.td_error_abs)
@@ -193,8 +204,8 @@ def _columns(rows: Sequence[tuple[float, ...]]) -> list[NDArray[Any]]:
     return [np.array(column) for column in zip(*rows, strict=True)]
 
 
-def _beta(config: Config) -> float:
-    return 1.0 if config.beta_start is None else config.beta_start
+def _beta(config: Config, update: int, updates: int) -> float:
+    return importance_exponent(update, updates, 1.0 if config.beta_start is None else config.beta_start)
 
 
 def _generator(seed: int, stream: tuple[int, ...]) -> np.random.Generator:

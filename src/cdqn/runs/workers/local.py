@@ -2,12 +2,16 @@
 
 A worker obeys its parent alone: Ctrl-C and `kill` reach every process of a terminal or a job, and are for the parent,
 which tells its workers. If the parent is gone, however it went, the pipe between them is closed, and its workers leave.
+
+On Linux workers are forked from a server that has imported PyTorch and done nothing else: the first takes seconds to
+begin, the others milliseconds, and they share its memory.
 """
 
 import multiprocessing
 import os
 import queue
 import signal
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -17,6 +21,9 @@ from typing import Any
 from cdqn.runs.stopping import SIGNALS, Stop
 from cdqn.runs.workers.tasks import Kind, Perform, carry_out
 from cdqn.storage.plain_values import COUNT, require_number
+
+PRELOADED = ["torch", "cdqn.runs.run_pool"]
+"""What the server of workers imports."""
 
 
 class LocalPool:
@@ -38,7 +45,7 @@ class _Worker:
     """A process, as its parent sees it."""
 
     def __init__(self, perform: Perform, heeds_stop: bool) -> None:
-        context = multiprocessing.get_context("spawn")
+        context = _context()
         self.connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, perform, heeds_stop))
         with _signals_held():  # until the worker is ready for them
@@ -62,6 +69,15 @@ class _Worker:
 
     def join(self) -> None:
         self._process.join()
+
+
+def _context() -> Any:
+    """How processes are started: only on Linux can a process that has imported PyTorch be forked without danger."""
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(PRELOADED)  # heeded by the first start of a server in this process
+    return context
 
 
 def _cause_of_death(code: int) -> str:

@@ -5,6 +5,7 @@ their pool: `local.LocalPool` or `cluster.RayPool`.
 """
 
 import traceback
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -61,45 +62,63 @@ class Pool(Protocol):
 def perform_all(
     tasks: Mapping[str, Any], perform: Perform, pool: Pool, stop: Stop | None = None, attempts: int = 1
 ) -> Generator[Event, None, None]:
-    """Do all tasks, as many at a time as the pool has workers, and yield what happens.
+    """Do all tasks, as many at a time as the pool has workers, and yield what happens; more in `perform_next`."""
+    remaining = iter(tasks.items())
+    return perform_next(lambda: next(remaining, None), perform, pool, stop, attempts)
 
-    A task whose process dies is begun again while it has `attempts`: there is an event "died" for each of them.
-    After `stop` no other task is begun; those under way are told, and end when they heed it. Without a `stop` tasks
-    are not asked: they end with this generator, or with this process.
+
+def perform_next(
+    take: Callable[[], tuple[str, Any] | None],
+    perform: Perform,
+    pool: Pool,
+    stop: Stop | None = None,
+    attempts: int = 1,
+) -> Generator[Event, None, None]:
+    """Do what `take` gives, name and task, whenever a worker is free, and yield what happens.
+
+    `take` knows of all events so far, and may give None now and more after another event; it ends when nothing is
+    under way. A task whose process dies is begun again while it has `attempts`: there is an event "died" for each of
+    them. After `stop` no other task is begun; those under way are told, and end when they heed it. Without a `stop`
+    tasks are not asked: they end with this generator, or with this process.
     """
-    waiting = list(tasks)
-    deaths = dict.fromkeys(tasks, 0)
+    again: list[tuple[str, Any]] = []
+    deaths: Counter[str] = Counter()
     idle: list[Worker] = []
-    busy: dict[Worker, str] = {}
+    busy: dict[Worker, tuple[str, Any]] = {}
     told = False
     try:
-        while busy or (waiting and not (stop and stop.requested())):
+        while True:
             if stop and stop.requested() and not told:
                 told = True
                 for worker in busy:
                     worker.send(None)
-            while waiting and len(busy) < pool.jobs and not told:
+            while len(busy) < pool.jobs and not told and (item := again.pop(0) if again else take()) is not None:
                 worker = idle.pop() if idle else pool.hire(perform, stop is not None)
-                busy[worker] = waiting.pop(0)
-                worker.send(tasks[busy[worker]])
+                busy[worker] = item
+                worker.send(item[1])
+            if not busy:
+                break
             for worker in pool.wait(list(busy), WAIT_SECONDS):
-                name = busy[worker]
                 kind, value = worker.receive()
-                if kind != "said":
-                    del busy[worker]
+                item = busy[worker] if kind == "said" else busy.pop(worker)
+                name = item[0]
                 if kind == "died":
                     deaths[name] += 1
                     if deaths[name] < attempts:
-                        waiting.insert(0, name)
+                        again.append(item)
                 elif kind != "said":
                     idle.append(worker)
                 yield Event(name, kind, value)
     finally:
-        workers = [*idle, *busy]
-        for worker in workers:
-            worker.dismiss()
-        for worker in workers:
-            worker.join()
+        _dismiss([*idle, *busy])
+
+
+def _dismiss(workers: Sequence[Worker]) -> None:
+    """All are told before the first is waited for."""
+    for worker in workers:
+        worker.dismiss()
+    for worker in workers:
+        worker.join()
 
 
 def carry_out(perform: Perform, task: Any, tell: Callable[[Kind, Any], None], stop: Stop) -> None:
