@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdqn.algorithms import ALGORITHMS, find_algorithm
+from cdqn.algorithms import OF_THE_PAPER, find_algorithm
 from cdqn.config import PREPROCESSING, Config, at_odds
 from cdqn.envs import Kind, atari_game
 from cdqn.errors import ConfigError
@@ -30,7 +30,7 @@ class Preset:
     """Settings in which the algorithms differ, before those they share."""
     games: tuple[str, ...] = ()
     """What the paper ran with it; empty where the preset is not of the paper."""
-    algorithms: tuple[str, ...] = tuple(ALGORITHMS)
+    algorithms: tuple[str, ...] = OF_THE_PAPER
     """What the paper ran with it; the preset works for the others as well."""
     seeds: int = 1
     """Runs of each algorithm on each game."""

@@ -8,7 +8,7 @@ import torch
 
 import cdqn
 import own_pieces
-from cdqn.algorithms import ALGORITHMS, find_algorithm
+from cdqn.algorithms import ALGORITHMS, OF_THE_PAPER, find_algorithm
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.presets import make_config
@@ -32,11 +32,12 @@ def forgotten():
 
 
 def test_every_algorithm_says_what_it_is():
-    assert list(ALGORITHMS) == ["cdqn", "dqn", "rg"]
-    assert [algorithm.label for algorithm in ALGORITHMS.values()] == ["C-DQN", "DQN", "RG"]
-    assert len({algorithm.colour for algorithm in ALGORITHMS.values()}) == 3
-    assert [algorithm.has_target for algorithm in ALGORITHMS.values()] == [True, True, False]
-    assert [algorithm.convergent for algorithm in ALGORITHMS.values()] == [True, False, True]
+    assert list(ALGORITHMS) == ["cdqn", "dqn", "rg", "dcdqn"]
+    assert OF_THE_PAPER == ("cdqn", "dqn", "rg")
+    assert [algorithm.label for algorithm in ALGORITHMS.values()] == ["C-DQN", "DQN", "RG", "DC-DQN"]
+    assert len({algorithm.colour for algorithm in ALGORITHMS.values()}) == 4
+    assert [algorithm.has_target for algorithm in ALGORITHMS.values()] == [True, True, False, True]
+    assert [algorithm.convergent for algorithm in ALGORITHMS.values()] == [True, False, True, True]
 
 
 @pytest.mark.parametrize("name", ["cdqm", "", "CDQN"])

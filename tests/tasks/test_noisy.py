@@ -1,4 +1,4 @@
-"""Noisy finite tasks: Theorem 2 for the denoised loss, and where each algorithm ends. Exact in float64, nothing is sampled."""
+"""Noisy finite tasks, exactly, in float64: Theorem 2 for the denoised loss, and where each algorithm ends."""
 
 import numpy as np
 import pytest
@@ -81,7 +81,7 @@ def test_without_noise_all_end_there(algorithm):
 def test_compiled_descent_follows_the_gradient_of_the_losses(algorithm, task):
     start_SA = table(task, 6)
     found_SA = learn(algorithm, task, start_SA.numpy(), DISCOUNT, 7, 0.2, target_period=3)
-    q_SA, pairs = start_SA.clone(), start_SA.numel()
+    q_SA, frozen_SA, pairs = start_SA.clone(), start_SA.clone(), start_SA.numel()
     for sweep in range(7):
         frozen_SA = q_SA.clone() if sweep % 3 == 0 else frozen_SA
         q_SA = q_SA - 0.2 * pairs * loss_and_gradient(algorithm, task, q_SA, frozen_SA)[1]

@@ -13,10 +13,10 @@ from cdqn.storage.named_code import is_code_name, named
 
 __all__ = [
     "ALGORITHMS",
-    "OF_THE_PAPER",
     "CDQN",
     "DCDQN",
     "DQN",
+    "OF_THE_PAPER",
     "RG",
     "Algorithm",
     "Assessment",

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cdqn.envs import EnvSpec
 
 STEP_SIZE_FACTOR = 3.0
-"""V has a fixed target between two copies, and must be there before Q is: it may take larger steps (docs/denoised.md)."""
+"""Between two copies V has a fixed target, and should be there before Q is: it may take larger steps."""
 
 
 class DCDQN(CDQN):

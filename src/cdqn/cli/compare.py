@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from tyro.conf import Positional, UseAppendAction
 
-from cdqn.algorithms import ALGORITHMS, find_algorithm
+from cdqn.algorithms import OF_THE_PAPER, find_algorithm
 from cdqn.cli.common import (
     INTERRUPTED,
     MOST_SEEDS,
@@ -42,7 +42,7 @@ class Compare:
 
     env_ids: Positional[tuple[str, ...]]
     """One or several: Gymnasium ids such as CartPole-v1, Atari games such as Pong, module:id for one of your own."""
-    algorithms: str = ",".join(ALGORITHMS)
+    algorithms: str = ",".join(OF_THE_PAPER)
     """Which ones, separated by commas; module:Class for one of your own. Differences are taken from the first."""
     seeds: int = 5
     """Runs of each algorithm and variant, with seeds from --seed upwards; intervals are claimed from 5 on."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from cdqn.algorithms import ALGORITHMS
+from cdqn.algorithms import OF_THE_PAPER
 from cdqn.cli.common import INTERRUPTED, Where, WhereFlags, console, errors, names
 from cdqn.report.terminal import say
 
@@ -19,7 +19,7 @@ class Suite:
 
     scale: Literal["smoke", "laptop"] = "laptop"
     """smoke: does it run (about a minute a seed); laptop: about 50 000 steps a task (hours on two cores)."""
-    algorithms: str = ",".join(ALGORITHMS)
+    algorithms: str = ",".join(OF_THE_PAPER)
     """Which ones, separated by commas."""
     tasks: str | None = None
     """Which ones, separated by commas; default: all of them."""

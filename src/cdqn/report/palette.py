@@ -16,7 +16,7 @@ class Appearance(NamedTuple):
 # In house order. The colours are Okabe and Ito's, which stay apart for readers with any of the common colour vision
 # deficiencies.
 ALGORITHMS = {name: Appearance(algorithm.label, algorithm.colour) for name, algorithm in _OURS.items()}
-OTHER_COLOURS = ("#CC79A7", "#E69F00", "#56B4E9", "#000000")
+OTHER_COLOURS = ("#E69F00", "#56B4E9", "#000000")
 """For algorithms of users, by their names in order: a folder is read without importing their code."""
 
 

@@ -1,4 +1,4 @@
-"""Finite tasks whose next state is random, and the losses on them without sampling: every outcome counts by its probability.
+"""Finite tasks whose next state is random, and losses on them without sampling: outcomes count by their probability.
 
 Suffixes: S states, A actions, N next states; B all triples (s, a, s′).
 """
@@ -90,7 +90,7 @@ def learn(
     learning_rate: float = 0.5,
     target_period: int = 5,
 ) -> Floats:
-    """The table after so many steps of gradient descent on `expected_loss`, with a copy every `target_period` of them."""
+    """The table after so many steps of gradient descent on `expected_loss`, a copy after every `target_period`-th."""
     learned_SA = q_SA.copy()
     _descend(learned_SA, *task, discount, sweeps, learning_rate, target_period, RULES[algorithm])
     return learned_SA

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
-from cdqn.algorithms import ALGORITHMS
+from cdqn.algorithms import ALGORITHMS, OF_THE_PAPER
 from cdqn.config import Config
 from cdqn.errors import ConfigError
 from cdqn.experiments.demo.offline import History, collect_random, train_offline
@@ -123,7 +123,7 @@ def run_demo(
     started = time.perf_counter()
     tasks = {
         f"{ALGORITHMS[algorithm].label} with seed {seed}": partial(_train, setting, algorithm, seed)
-        for seed, algorithm in itertools.product(range(FIRST_SEED, FIRST_SEED + seeds), ALGORITHMS)
+        for seed, algorithm in itertools.product(range(FIRST_SEED, FIRST_SEED + seeds), OF_THE_PAPER)
     }
     runs = run_tasks(tasks, LocalPool(jobs), setting.updates, on_progress)
     return DemoResult(setting, tuple(runs), time.perf_counter() - started)

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cdqn.algorithms import ALGORITHMS
+from cdqn.algorithms import ALGORITHMS, OF_THE_PAPER
 from cdqn.envs.wet_chicken import NUM_ACTIONS, TURBULENCE, WATERFALL, next_position
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments.processes import run_tasks
@@ -119,7 +119,7 @@ def train_all(
     # Two groups at least, for two cores, but none of a single repeat: that takes nearly as long as two.
     count = max(1, math.ceil(setting.repeats / GROUP_REPEATS), min(2, setting.repeats // 2))
     groups = [part.tolist() for part in np.array_split(np.arange(setting.repeats), count)]
-    names = [(algorithm, group) for algorithm in ALGORITHMS for group in groups]
+    names = [(algorithm, group) for algorithm in OF_THE_PAPER for group in groups]
     tasks = {
         f"{ALGORITHMS[algorithm].label}, repeats {group[0]} to {group[-1]},": partial(
             train_group, setting, algorithm, group, seed, folder / f"{algorithm}-{group[0]}-{group[-1]}"
@@ -129,7 +129,7 @@ def train_all(
     histories = run_tasks(tasks, pool, setting.epochs, on_progress)
     reward: dict[str, FloatArray] = {}
     q: dict[str, FloatArray] = {}
-    for algorithm in ALGORITHMS:
+    for algorithm in OF_THE_PAPER:
         mine = [history for (name, _), history in zip(names, histories, strict=True) if name == algorithm]
         reward[algorithm] = np.concatenate([history.reward_ER for history in mine], 1)
         q[algorithm] = np.concatenate([history.q_ERXA for history in mine], 1)
