@@ -42,7 +42,7 @@ def test_every_algorithm_says_what_it_is():
 
 @pytest.mark.parametrize("name", ["cdqm", "", "CDQN"])
 def test_unknown_algorithm_is_refused_with_the_names_there_are(name):
-    with pytest.raises(ConfigError, match=r"must be one of cdqn, dqn, rg, or your own as module:Name"):
+    with pytest.raises(ConfigError, match=r"must be one of cdqn, dqn, rg, dcdqn, or your own as module:Name"):
         Config(algorithm=name)
 
 

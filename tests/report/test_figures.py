@@ -6,11 +6,11 @@ import sys
 import numpy as np
 import pytest
 
+from cdqn.algorithms import OF_THE_PAPER
 from cdqn.errors import ConfigError
 from cdqn.report import figures
 from cdqn.report.comparison import comparison_table
 from cdqn.report.groups import group_runs
-from cdqn.report.palette import ALGORITHMS
 from cdqn.report.runs import find_runs, read_run
 from helpers import lines_of
 
@@ -24,7 +24,7 @@ def mean_line(axes, algorithm):
 def histories(**curves):
     """Every algorithm calm, except for what is overridden as algorithm_quantity."""
     x_T = np.arange(4)
-    result = {a: {q: (x_T, np.full((3, 4), 34.0)) for q in figures.QUANTITIES} for a in ALGORITHMS}
+    result = {a: {q: (x_T, np.full((3, 4), 34.0)) for q in figures.QUANTITIES} for a in OF_THE_PAPER}
     for name, value_ST in curves.items():
         algorithm, quantity = name.split("_")
         result[algorithm][quantity] = (x_T, value_ST)
@@ -43,7 +43,7 @@ def test_comparison_draws_each_seed_and_the_mean_of_each_algorithm(comparison_fo
     figure = comparison(find_runs(comparison_folder))
     assert len(figure.axes) == 3
     for axes in figure.axes:
-        for algorithm in ALGORITHMS:
+        for algorithm in OF_THE_PAPER:
             dots = axes is figure.axes[0]
             assert len(lines_of(axes, algorithm)) == 3 + 1 + dots
         assert not axes.collections, "three seeds claim no interval"

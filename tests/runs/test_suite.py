@@ -45,8 +45,8 @@ def test_names_are_found_whatever_their_case_and_near_ones_are_offered():
     assert list(plan(tasks=("cartpole",), algorithms=("CDQN",), seeds=1)) == ["CartPole/cdqn-seed0"]
     with pytest.raises(ConfigError, match="no task 'CartPol': did you mean CartPole"):
         plan(tasks=("CartPol",))
-    with pytest.raises(ConfigError, match="no algorithm 'ddqn': did you mean dqn"):
-        plan(algorithms=("ddqn",))
+    with pytest.raises(ConfigError, match="no algorithm 'dqnn': did you mean dqn"):
+        plan(algorithms=("dqnn",))
     with pytest.raises(ConfigError, match="at least 1"):
         plan(seeds=0)
 

@@ -69,7 +69,7 @@ def test_single_numbers_are_bars():
     points = [Point(name, "300 episodes", 0, "energy", 1.0, 0.1) for name in ("lqg", "none")]
     (chart,) = charts_of(points, [])
     assert chart.bars
-    assert [series.colour for series in chart.series] == ["#CC79A7", "#E69F00"]
+    assert [series.colour for series in chart.series] == ["#E69F00", "#56B4E9"]
 
 
 def test_values_that_are_no_numbers_are_left_out():
