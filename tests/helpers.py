@@ -231,6 +231,18 @@ def lines_of(axes, algorithm):
     return [line for line in axes.lines if to_hex(line.get_color()) == ALGORITHMS[algorithm].colour.lower()]
 
 
+TINY = {
+    "steps": 400,
+    "hidden": (8,),
+    "batch_size": 8,
+    "warmup_steps": 40,
+    "log_period_steps": 50,
+    "update_period_steps": 4,
+    "compile": "off",
+}
+"""Settings of a run that is over in a moment."""
+
+
 def small_agent():
     """C-DQN on CartPole with a budget of 200 steps, of which 50 are warm-up."""
     settings = {"hidden": (8,), "warmup_steps": 50, "batch_size": 8, "log_period_steps": 50, "compile": "off"}

@@ -14,17 +14,8 @@ from cdqn.cli.main import main
 from cdqn.envs.evaluation import evaluating, statistics_of
 from cdqn.errors import ConfigError
 from cdqn.training.actor import Actor
-from helpers import WalkEnv, assert_same_state
+from helpers import TINY, WalkEnv, assert_same_state
 
-TINY = {
-    "steps": 400,
-    "hidden": (8,),
-    "batch_size": 8,
-    "warmup_steps": 40,
-    "log_period_steps": 50,
-    "update_period_steps": 4,
-    "compile": "off",
-}
 NAME = "gymnasium.wrappers:NormalizeObservation"
 
 

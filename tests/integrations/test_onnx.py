@@ -11,17 +11,7 @@ from gymnasium.spaces import Box, Discrete
 
 import cdqn
 from cdqn.errors import MissingPackageError
-from helpers import small_agent
-
-TINY = {
-    "steps": 400,
-    "hidden": (8,),
-    "batch_size": 8,
-    "warmup_steps": 40,
-    "log_period_steps": 50,
-    "update_period_steps": 4,
-    "compile": "off",
-}
+from helpers import TINY, small_agent
 
 
 class Shown(gym.Env):

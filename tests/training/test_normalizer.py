@@ -13,18 +13,8 @@ from gymnasium.wrappers import TransformObservation
 import cdqn
 from cdqn.errors import ConfigError
 from cdqn.training.normalizer import CLIP, ObservationNormalizer
-from helpers import WalkEnv, assert_same_state, make_trainer
+from helpers import TINY, WalkEnv, assert_same_state, make_trainer
 from helpers import run_trainer as run
-
-TINY = {
-    "steps": 400,
-    "hidden": (8,),
-    "batch_size": 8,
-    "warmup_steps": 40,
-    "log_period_steps": 50,
-    "update_period_steps": 4,
-    "compile": "off",
-}
 
 
 def far_and_small():

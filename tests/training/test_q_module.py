@@ -10,17 +10,7 @@ from torch import nn
 import cdqn
 from cdqn.algorithms import DQN
 from cdqn.errors import ConfigError
-from helpers import small_agent
-
-TINY = {
-    "steps": 400,
-    "hidden": (8,),
-    "batch_size": 8,
-    "warmup_steps": 40,
-    "log_period_steps": 50,
-    "update_period_steps": 4,
-    "compile": "off",
-}
+from helpers import TINY, small_agent
 
 
 class Shown(gym.Env):
