@@ -76,7 +76,7 @@ def test_own_algorithm_is_compared_with_ours(here, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("flag", "value", "sentence"),
     [
-        ("--algorithm", "ddqn", "choose from cdqn, dqn, rg, or name your own as module:Class"),
+        ("--algorithm", "ddqn", "choose from cdqn, dqn, rg, dcdqn, or name your own as module:Class"),
         ("--algorithm", "no_such_module:Mine", "no module 'no_such_module' can be imported"),
         ("--algorithm", "users_module:Missing", "module 'users_module' has no 'Missing'"),
         ("--algorithm", "users_module:Nothing", "a class derived from cdqn.algorithms.Algorithm"),
