@@ -107,7 +107,7 @@ def _serve(parent: connection.Connection, perform: Perform, heeds_stop: bool) ->
     if hasattr(signal, "pthread_sigmask"):
         signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     stop = Stop()
-    tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    tasks: queue.Queue[Any] = queue.Queue()
     threading.Thread(target=_listen, args=(parent, tasks, stop, heeds_stop), daemon=True).start()
 
     def tell(kind: Kind, value: Any) -> None:
@@ -116,6 +116,7 @@ def _serve(parent: connection.Connection, perform: Perform, heeds_stop: bool) ->
 
     while (task := tasks.get()) is not None:
         carry_out(perform, task, tell, stop)
+        tasks.task_done()
 
 
 def _listen(parent: connection.Connection, tasks: Any, stop: Stop, heeds_stop: bool) -> None:
@@ -128,7 +129,7 @@ def _listen(parent: connection.Connection, tasks: Any, stop: Stop, heeds_stop: b
             else:
                 tasks.put(task)
     except (EOFError, OSError):
-        if not heeds_stop:
+        if not heeds_stop and tasks.unfinished_tasks:  # else it may leave in good order
             os._exit(1)
         stop.request()
         tasks.put(None)
