@@ -238,3 +238,16 @@ def test_run_folder_of_before_the_setting_is_loaded(tmp_path, monkeypatch):
     loaded = cdqn.load(tmp_path / "run")
     assert loaded.trainer.normalizer is None
     assert np.array_equal(loaded.learn(50).weights, agent.learn(50).weights)
+
+
+def test_policy_of_an_earlier_step_is_played_with_the_statistics_of_that_step():
+    """As `RUN/best` keeps it: weights of one step with statistics of another are a policy that never was."""
+    agent = cdqn.CDQN(WalkEnv(), normalize_observations=True, **TINY).learn(120)
+    kept, observation = agent.trainer.policy_state(), np.array([[0.5], [3.0]], np.float32)
+    observation = np.broadcast_to(observation, (2, *agent.spec.observation_shape))
+    before = agent.q_values(observation)
+    agent.learn(120)
+    after = agent.q_values(observation)
+    agent.trainer.load_policy_state(kept)
+    np.testing.assert_array_equal(agent.q_values(observation), before)
+    assert (after != before).any()

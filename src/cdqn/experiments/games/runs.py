@@ -133,7 +133,3 @@ def _is_tested(run: Path, episodes: int) -> bool:
         return False
     content = read_json(path, "the test of a run")
     return isinstance(content, dict) and content.get("episodes") == episodes
-
-
-def _or_nan(number: float | None) -> float:
-    return float("nan") if number is None else number
