@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SERVER = multiprocessing.get_context("forkserver")
-PRELOADED = ["torch", "cdqn.cli.main", "cdqn.runs.runner", "cdqn.runs.suite", "ale_py", "minatar"]
-PRELOADED += ["cdqn.report.learning_curve", "matplotlib.backends.backend_agg"]
+PRELOADED = ["cdqn.runs.workers.preloaded", "cdqn.cli.main", "cdqn.runs.suite", "ale_py", "minatar"]
+PRELOADED += ["cdqn.report.learning_curve", "cdqn.report.comparison", "matplotlib.backends.backend_agg"]
 SERVER.set_forkserver_preload(PRELOADED)
 DISK_CALLS = {"open", "write", "flush", "close", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "truncate"}
 DISK_CALLS |= {"write_text", "write_bytes", "save_file", "serialize_file", "dump", "flock", "link", "pwrite"}
@@ -82,6 +82,9 @@ def _run(arguments: list[str], folder: str, death: Death | None, more: dict[str,
     from cdqn.cli import common
     from cdqn.cli.main import main
 
+    from matplotlib.figure import Figure
+
+    Figure.savefig = _save_no_picture  # type: ignore[method-assign]
     common.console.file = sys.stdout
     common.errors.file = sys.stderr
     if largest := more.get("largest_file"):
@@ -107,6 +110,11 @@ def _run(arguments: list[str], folder: str, death: Death | None, more: dict[str,
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def _save_no_picture(figure: Any, path: Any, **_: Any) -> None:
+    """Drawing takes longer than the runs do, and says nothing about them."""
+    Path(path).write_bytes(b"")
 
 
 def _counter(counts: dict[str, int], death: Death | None) -> Any:

@@ -22,7 +22,7 @@ from cdqn.runs.stopping import SIGNALS, Stop
 from cdqn.runs.workers.tasks import Kind, Perform, carry_out
 from cdqn.storage.plain_values import COUNT, require_number
 
-PRELOADED = ["torch", "cdqn.runs.run_pool"]
+PRELOADED = ["cdqn.runs.workers.preloaded"]
 """What the server of workers imports."""
 
 
