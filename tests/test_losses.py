@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from cdqn import losses
+from cdqn.errors import ConfigError
 from cdqn.losses import (
     action_value,
     cdqn_loss,
@@ -217,3 +218,50 @@ def test_untransformed_td_error_is_in_units_of_q():
     error = untransformed_td_error(f, losses.squash(y))
     np.testing.assert_allclose(error.numpy(), [60.0, 35.0], rtol=1e-12)
     assert not error.requires_grad
+
+
+@pytest.mark.parametrize("double_q", [False, True])
+def test_named_losses_are_the_three(double_q):
+    q_BA, action_B = torch.tensor([[3.0, 0.0], [0.0, 2.0], [1.0, 5.0], [0.2, 0.0]]), torch.tensor([0, 1, 0, 1])
+    facts, weights = (REWARD, TERMINATED, GAMMA), torch.tensor([1.0, 0.5, 2.0, 1.0])
+    q_B, msbe_B = action_value(q_BA, action_B), msbe_target(*facts, NEXT_ONLINE)
+    dqn_B = dqn_target(*facts, NEXT_TARGET, NEXT_ONLINE if double_q else None)
+    expected = {
+        "cdqn": cdqn_loss(q_B, dqn_B, msbe_B, weights),
+        "dqn": dqn_loss(q_B, dqn_B, weights),
+        "rg": msbe_loss(q_B, msbe_B, weights),
+    }
+    for name, terms in expected.items():
+        found = losses.named_loss(
+            name, q_BA, action_B, *facts, NEXT_TARGET, NEXT_ONLINE, double_q=double_q, weights=weights
+        )
+        for mine, theirs in zip(found, terms, strict=True):
+            assert torch.equal(mine, theirs), name
+
+
+def test_named_loss_takes_a_discount_for_each_sample():
+    discount_B = torch.tensor([0.5, 0.25, 0.5, 0.0])
+    q_BA = torch.zeros(4, 2)
+    found = losses.named_loss(
+        "dqn", q_BA, torch.zeros(4, dtype=torch.int64), REWARD, TERMINATED, discount_B, NEXT_TARGET, None
+    )
+    assert found.td_error_abs.tolist() == [1 + 2.0, 2 - 1.5, 0.5, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("name", "missing", "words"),
+    [
+        ("c51", "", "loss is 'c51': choose 'cdqn', 'dqn' or 'rg'"),
+        ("cdqn", "target", "cdqn needs the values of the next states"),
+        ("cdqn", "online", "cdqn needs the values of the next states"),
+        ("rg", "online", "rg needs the values of the next states"),
+        ("dqn", "target", "dqn needs the values of the next states"),
+    ],
+)
+def test_unknown_losses_and_missing_values_are_refused(name, missing, words):
+    action_B = torch.zeros(4, dtype=torch.int64)
+    target, online = (
+        None if missing == part else value for part, value in (("target", NEXT_TARGET), ("online", NEXT_ONLINE))
+    )
+    with pytest.raises(ConfigError, match=words):
+        losses.named_loss(name, torch.zeros(4, 2), action_B, REWARD, TERMINATED, GAMMA, target, online)

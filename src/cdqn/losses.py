@@ -7,16 +7,20 @@ Data flow: two functions build the targets, three functions compare Q(s, a) with
     y_msbe_B = msbe_target(...)     from the online network θ, gradient flows     Eq. 5
     cdqn_loss(q_B, y_dqn_B, y_msbe_B), dqn_loss(q_B, y_dqn_B), msbe_loss(q_B, y_msbe_B)
     denoised_loss(q_B, E[y_dqn | s, a]_B, y_dqn_B, y_msbe_B)                      beyond the paper
+    named_loss("cdqn", q_BA, action_B, ...)                                       all at once, for other libraries
 
 Suffixes: B the batch, A the actions. Everything is a pure function of tensors.
 """
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor
 
+from cdqn.errors import ConfigError
 from cdqn.value_transform import squash, unsquash
+
+LossName = Literal["cdqn", "dqn", "rg"]
 
 
 class LossTerms(NamedTuple):
@@ -38,7 +42,7 @@ def action_value(q_BA: Tensor, action_B: Tensor) -> Tensor:
 def dqn_target(
     reward_B: Tensor,
     terminated_B: Tensor,
-    discount: float,
+    discount: float | Tensor,
     next_q_target_BA: Tensor,
     next_q_online_BA: Tensor | None = None,
     transform: bool = False,
@@ -57,7 +61,7 @@ def dqn_target(
 def msbe_target(
     reward_B: Tensor,
     terminated_B: Tensor,
-    discount: float,
+    discount: float | Tensor,
     next_q_online_BA: Tensor,
     transform: bool = False,
 ) -> Tensor:
@@ -131,6 +135,36 @@ def msbe_loss(q_B: Tensor, target_msbe_B: Tensor, weights: Tensor | None = None,
     return LossTerms(_rho(delta_B, weights, huber), delta_B.detach().abs(), torch.zeros_like(q_B, dtype=torch.bool))
 
 
+def named_loss(
+    name: LossName,
+    q_BA: Tensor,
+    action_B: Tensor,
+    reward_B: Tensor,
+    terminated_B: Tensor,
+    discount: float | Tensor,
+    next_q_target_BA: Tensor | None,
+    next_q_online_BA: Tensor | None,
+    *,
+    double_q: bool = False,
+    weights: Tensor | None = None,
+    huber: bool = True,
+) -> LossTerms:
+    """The loss of this name from the values of Q; `discount` is one number, or γⁿ of each sample.
+
+    RG needs no values of the target network, DQN those of the online network only for double Q-learning.
+    """
+    q_B, facts = action_value(q_BA, action_B), (reward_B, terminated_B, discount)
+    if name == "rg":
+        return msbe_loss(q_B, msbe_target(*facts, _needed(next_q_online_BA, name)), weights, huber)
+    chooser_BA = _needed(next_q_online_BA, "double Q-learning").detach() if double_q else None
+    dqn_B = dqn_target(*facts, _needed(next_q_target_BA, name), chooser_BA)
+    if name == "dqn":
+        return dqn_loss(q_B, dqn_B, weights, huber)
+    if name == "cdqn":
+        return cdqn_loss(q_B, dqn_B, msbe_target(*facts, _needed(next_q_online_BA, name)), weights, huber)
+    raise ConfigError(f"loss is {name!r}: choose 'cdqn', 'dqn' or 'rg'")
+
+
 def logged_loss(td_error_abs_B: Tensor, weights: Tensor | None = None) -> Tensor:
     """The loss as the paper plots it, Eq. 31 and 32: the weighted mean *squared* error, never Huber."""
     squared_B = td_error_abs_B.square()
@@ -142,8 +176,14 @@ def untransformed_td_error(f_B: Tensor, target_B: Tensor) -> Tensor:
     return (unsquash(f_B) - unsquash(target_B)).detach().abs()
 
 
+def _needed(next_q_BA: Tensor | None, purpose: str) -> Tensor:
+    if next_q_BA is None:
+        raise ConfigError(f"{purpose} needs the values of the next states of both networks: one of them is None")
+    return next_q_BA
+
+
 def _bootstrap(
-    reward_B: Tensor, terminated_B: Tensor, discount: float, next_value_B: Tensor, transform: bool
+    reward_B: Tensor, terminated_B: Tensor, discount: float | Tensor, next_value_B: Tensor, transform: bool
 ) -> Tensor:
     """r + γ(1−terminal)·V(s′), or with the transform T(r + γ(1−terminal)·T⁻¹(f(s′))), Eq. 30."""
     if transform:

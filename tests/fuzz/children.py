@@ -79,10 +79,10 @@ def _run(arguments: list[str], folder: str, death: Death | None, more: dict[str,
     import torch
 
     torch.set_num_threads(1)
+    from matplotlib.figure import Figure
+
     from cdqn.cli import common
     from cdqn.cli.main import main
-
-    from matplotlib.figure import Figure
 
     Figure.savefig = _save_no_picture  # type: ignore[method-assign]
     common.console.file = sys.stdout

@@ -9,20 +9,29 @@ from fuzzing import seed_of_round, times
 
 from run_files import assert_same_end
 
-SHORT = ["--hidden", "8", "--warmup-steps", "60", "--log-period-steps", "50", "--checkpoint-period-steps", "100"]
-SHORT += ["--evaluation-episodes", "1", "--candidate-period-steps", "100"]
+SHORT = ["--hidden", "8", "--warmup-steps", "40", "--log-period-steps", "30", "--checkpoint-period-steps", "60"]
+SHORT += ["--evaluation-episodes", "1", "--candidate-period-steps", "60"]
 EAGER = ["--compile", "off"]
-CART = ["train", "CartPole-v1", "--steps", "400", "--memory-size", "150", *SHORT]
-FRAMES = ["train", "Breakout", "--preset", "paper-5.1", "--steps", "400", "--frame-size", "40", "36", "--channels"]
-FRAMES += ["4", "4", "4", "--memory-size", "150", "--time-limit-steps", "60", "--target-period-updates", "20", *SHORT]
+CART = ["train", "CartPole-v1", "--steps", "240", "--memory-size", "100", *SHORT]
+FRAMES = ["train", "Breakout", "--preset", "paper-5.1", "--steps", "240", "--frame-size", "40", "36", "--channels"]
+FRAMES += ["4", "4", "4", "--memory-size", "100", "--time-limit-steps", "60", "--target-period-updates", "20", *SHORT]
 RUNS = {
     "prioritized": [*CART, *EAGER],
     "uniform, n 1, dqn": [*CART, *EAGER, "--replay", "uniform", "--n-step", "1", "--algorithm", "dqn"],
     "n 7, rg, one environment": [*CART, *EAGER, "--algorithm", "rg", "--n-step", "7", "--num-envs", "1"],
-    "discard, random eviction": [*CART, *EAGER, "--eviction", "random", "--discard-fraction", "0.3"],
+    "discard, random eviction": [
+        *CART,
+        *EAGER,
+        "--eviction",
+        "random",
+        "--discard-fraction",
+        "0.3",
+        "--warmup-steps",
+        "60",
+    ],
     "calibrated": [*CART, *EAGER, "--horizon-multiplier", "15", "--n-step", "1", "--no-normalize-rewards"],
     "value transform, exact copy": [*CART, *EAGER, "--value-transform", "--target-copy", "exact", "--dueling"],
-    "evaluated on the way": [*CART, *EAGER, "--evaluation-period-steps", "100", "--loss", "mse"],
+    "evaluated on the way": [*CART, *EAGER, "--evaluation-period-steps", "60", "--loss", "mse"],
     "frames": [*FRAMES, *EAGER],
     "frames, half lost": [
         *FRAMES,
@@ -32,9 +41,9 @@ RUNS = {
         "--discard-fraction",
         "0.5",
         "--warmup-steps",
-        "120",
+        "80",
     ],
-    "MinAtar": ["train", "MinAtar/Breakout-v1", "--steps", "300", "--memory-size", "150", *SHORT, *EAGER],
+    "MinAtar": ["train", "MinAtar/Breakout-v1", "--steps", "240", "--memory-size", "100", *SHORT, *EAGER],
     "compiled": [*CART, "--compile", "on"],
 }
 
@@ -48,7 +57,7 @@ def begin_or_resume(name, place):
 def test_killed_runs_end_bit_for_bit_where_the_others_do(name, tmp_path):
     compiled = name == "compiled"
     ended = run_whole([*RUNS[name], "--out", "run"], tmp_path / "whole", count=not compiled)
-    counts = {"step": 450} if compiled else ended.counts
+    counts = {"step": 270} if compiled else ended.counts
     for number in range(times(1, in_round=1)):
         seed = [seed_of_round(), number, *name.encode()]
         random = np.random.default_rng(seed)

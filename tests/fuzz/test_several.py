@@ -25,7 +25,7 @@ COMPARE = [
     "--seeds",
     "1",
     "--steps",
-    "500",
+    "300",
     "--jobs",
     "2",
     *SMALL,

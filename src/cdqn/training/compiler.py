@@ -23,7 +23,7 @@ def compile_for(function: Callable[..., Any], inputs: Sequence[Tensor]) -> Calla
     examples: list[Any] = [tensor.clone() for tensor in inputs]
     graph = make_fx(function, tracing_mode="fake")(*examples)  # without values: branching on them is an error
     mode = FakeTensorMode(shape_env=ShapeEnv())  # without an environment of shapes Inductor's cache is not used
-    shapes = [mode.from_tensor(tensor, static_shapes=True) for tensor in examples]
+    shapes: list[Any] = [mode.from_tensor(tensor, static_shapes=True) for tensor in examples]
     with tracing(TracingContext(mode)):
         program: Callable[..., Any] = torch._inductor.compile(
             graph, shapes, options={"cpp.threads": 1, "size_asserts": False}
