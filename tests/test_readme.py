@@ -89,6 +89,21 @@ def test_example_of_a_sweep_has_a_value_for_each_trial(tmp_path):
     assert list(trials[1].settings) == ["learning_rate", "n_step", "hidden"]
 
 
+@pytest.mark.parametrize("name", ["host_sb3", "host_torchrl"])
+def test_example_of_another_library_runs(name):
+    assert run_example(name, steps=600) >= 8
+
+
+def test_example_of_rllib_runs_in_one_process():
+    import ray
+
+    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    try:
+        assert run_example("host_rllib", steps=1_000, env_runners=0) > 8
+    finally:
+        ray.shutdown()
+
+
 def test_examples_are_short_and_all_of_them_are_tested():
     examples = {path.stem: path.read_text(encoding="utf-8") for path in (ROOT / "examples").glob("*.py")}
     here = Path(__file__).read_text(encoding="utf-8")

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import torch
 
 import cdqn
 
@@ -25,6 +26,12 @@ FEWER = {
         "learn(50_000": "learn(1_100",
         "evaluation_period_steps=2_000": "evaluation_period_steps=1_000",
         "episodes=100": "episodes=5",
+    },
+    "hosts/stable_baselines3.md": {"learn(50_000)": "learn(300)"},
+    "hosts/torchrl.md": {},
+    "hosts/rllib.md": {
+        "num_env_runners=2": "num_env_runners=0",
+        "print(algorithm.train()": "found = (algorithm.train()",
     },
     "tutorials/own_environment.md": {"5_000": "1_500", "fields=10": "fields=5"},
     "tutorials/images.md": {"20_000": "2_020", "episodes=20": "episodes=2"},
@@ -151,6 +158,21 @@ def test_algorithm_and_memory_of_the_guide_to_extending(run_page):
     np.testing.assert_array_equal(shown.weights, ours.weights)
     recent = cdqn.CDQN("CartPole-v1", replay=names.Recent, **TINY).learn(200)
     assert len(recent.trainer.replay) > 100
+
+
+def test_scripts_of_the_pages_on_other_libraries(run_page):
+    assert run_page("hosts/stable_baselines3.md").model.num_timesteps == 300
+    assert torch.isfinite(run_page("hosts/torchrl.md").found["loss"])
+
+
+def test_script_of_the_page_on_rllib(run_page):
+    import ray
+
+    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    try:
+        assert run_page("hosts/rllib.md").found > 5
+    finally:
+        ray.shutdown()
 
 
 def test_every_page_with_python_is_run_here_or_is_a_reference():

@@ -117,7 +117,6 @@ def test_prioritized_replay_learns_its_priorities():
         ({"loss": "rg", "double_q": True}, "double_q acts on the target network, which RG does not have"),
         ({"prioritized": True, "n_steps": 3}, "leave n_steps at 1"),
         ({"prioritized": True, "optimize_memory_usage": True}, "optimize_memory_usage has no prioritized replay"),
-        ({"target_update_interval": 4}, "target_update_interval 4 copies the network before every update"),
     ],
 )
 def test_what_cannot_work_is_refused(settings, words):
@@ -125,6 +124,11 @@ def test_what_cannot_work_is_refused(settings, words):
         settings |= {"replay_buffer_kwargs": {"handle_timeout_termination": False}}
     with pytest.raises(ConfigError, match=words):
         CDQN("MlpPolicy", "CartPole-v1", **SMALL | settings)
+
+
+def test_copies_before_every_update_are_warned_of():
+    with pytest.warns(UserWarning, match="target_update_interval 4 copies the network before every update"):
+        CDQN("MlpPolicy", "CartPole-v1", **SMALL | {"target_update_interval": 4})
 
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch):

@@ -4,7 +4,7 @@
 
     algorithm = CDQNConfig().environment("CartPole-v1").env_runners(num_env_runners=2).build_algo()
 
-See docs/rllib.md.
+See docs/hosts/rllib.md.
 """
 
 from typing import Any, Self

@@ -4,9 +4,10 @@
 
     model = CDQN("MlpPolicy", "CartPole-v1").learn(50_000)
 
-See docs/stable_baselines3.md.
+See docs/hosts/stable_baselines3.md.
 """
 
+import warnings
 from typing import Any, cast
 
 import numpy as np
@@ -61,9 +62,10 @@ class CDQN(DQN):
         unit, every = self.train_freq.unit.value, self.train_freq.frequency  # type: ignore[union-attr]
         fresh = unit == "step" and self.target_update_interval <= every and self.gradient_steps == 1
         if self.loss == "cdqn" and fresh and self.tau == 1:
-            raise ConfigError(
+            warnings.warn(
                 f"target_update_interval {self.target_update_interval} copies the network before every update "
-                f"(train_freq {every}): both terms of C-DQN's loss are then equal, and it is DQN. Raise it"
+                f"(train_freq {every}): both terms of C-DQN's loss are then equal, and it is DQN. Raise it",
+                stacklevel=4,
             )
 
     def train(self, gradient_steps: int, batch_size: int = 100) -> None:

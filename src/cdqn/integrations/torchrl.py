@@ -4,7 +4,7 @@
 
     loss_module = CDQNLoss(q_value_actor, loss_function="smooth_l1")
 
-See docs/torchrl.md.
+See docs/hosts/torchrl.md.
 """
 
 from typing import Any
