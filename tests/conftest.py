@@ -24,6 +24,16 @@ def _no_waiting_for_the_disk(monkeypatch):
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
 
+@pytest.fixture
+def small_ray():
+    """Ray on this machine; the next test that asks for it finds it there, for it takes long to begin."""
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
+    return ray
+
+
 @pytest.fixture(scope="session")
 def finished_run(tmp_path_factory):
     """A complete run of `cdqn train`, to be read and copied, never changed."""

@@ -94,14 +94,8 @@ def test_example_of_another_library_runs(name):
     assert run_example(name, steps=600) >= 8
 
 
-def test_example_of_rllib_runs_in_one_process():
-    import ray
-
-    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
-    try:
-        assert run_example("host_rllib", steps=1_000, env_runners=0) > 8
-    finally:
-        ray.shutdown()
+def test_example_of_rllib_runs_in_one_process(small_ray):
+    assert run_example("host_rllib", steps=1_000, env_runners=0) > 8
 
 
 def test_examples_are_short_and_all_of_them_are_tested():

@@ -165,14 +165,8 @@ def test_scripts_of_the_pages_on_other_libraries(run_page):
     assert torch.isfinite(run_page("hosts/torchrl.md").found["loss"])
 
 
-def test_script_of_the_page_on_rllib(run_page):
-    import ray
-
-    ray.init(num_cpus=1, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
-    try:
-        assert run_page("hosts/rllib.md").found > 5
-    finally:
-        ray.shutdown()
+def test_script_of_the_page_on_rllib(run_page, small_ray):
+    assert run_page("hosts/rllib.md").found > 5
 
 
 def test_every_page_with_python_is_run_here_or_is_a_reference():

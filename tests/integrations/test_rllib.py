@@ -151,15 +151,6 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch):
         importlib.import_module("cdqn.integrations.rllib")
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    import ray
-
-    ray.init(num_cpus=4, include_dashboard=False, logging_level="ERROR", log_to_driver=False)
-    yield ray
-    ray.shutdown()
-
-
 def on_a_cluster(**training):
     settings = {"lr": 1e-3, "train_batch_size": 64, "training_intensity": 16, "n_step": 3}
     settings |= {"num_steps_sampled_before_learning_starts": 500, "target_network_update_freq": 200}
@@ -177,7 +168,7 @@ def on_a_cluster(**training):
 
 
 @pytest.mark.slow
-def test_cartpole_is_learned_although_an_env_runner_is_killed_and_the_algorithm_is_restored(cluster, tmp_path):
+def test_cartpole_is_learned_although_an_env_runner_is_killed_and_the_algorithm_is_restored(small_ray, tmp_path):
     """Two env runners, one remote learner. Random play earns about 22."""
     algorithm = on_a_cluster().build_algo()
     algorithm.train()
@@ -185,7 +176,7 @@ def test_cartpole_is_learned_although_an_env_runner_is_killed_and_the_algorithm_
     statistics = found["learners"][MODULE]
     assert 0 < statistics["dqn_share"] < 1
     assert {"loss_dqn", "loss_msbe", "qf_loss"} <= set(statistics)
-    cluster.kill(algorithm.env_runner_group._worker_manager.actors()[1])
+    small_ray.kill(algorithm.env_runner_group._worker_manager.actors()[1])
     returns = [algorithm.train()["env_runners"].get("episode_return_mean", np.nan) for _ in range(2)]
     algorithm.save_to_path(tmp_path / "saved")
     weights = algorithm.get_module().state_dict()
@@ -201,7 +192,7 @@ def test_cartpole_is_learned_although_an_env_runner_is_killed_and_the_algorithm_
 
 
 @pytest.mark.slow
-def test_ray_tune_finds_a_target_period(cluster, tmp_path):
+def test_ray_tune_finds_a_target_period(small_ray, tmp_path):
     from ray import tune
 
     config = on_a_cluster(

@@ -49,6 +49,15 @@ def test_authors_are_on_top_of_ours_where_the_game_is_the_same(drawn):
     assert labels == ["C-DQN", "authors' C-DQN", "authors' DQN"]
 
 
+def test_panel_without_a_curve_says_so(drawn):
+    """The authors' logs of fig. 14 have losses alone."""
+    drawing.draw(reproduction_of("fig14"), "x.png")
+    (figure,) = drawn
+    empty = [axes for axes in figure.axes if not axes.lines]
+    assert [text.get_text() for axes in empty for text in axes.texts] == ["not published"]
+    assert not any(axes.texts for axes in figure.axes if axes.lines)
+
+
 def test_losses_are_on_a_logarithmic_axis(drawn):
     drawing.draw(reproduction_of("fig5"), "x.png")
     assert [axes.get_yscale() for axes in drawn[0].axes] == ["linear", "linear", "log", "log"]

@@ -22,6 +22,7 @@ from run_files import planned
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # where its processes will be
+    ray.shutdown()  # if another test has left one
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     yield
     ray.shutdown()

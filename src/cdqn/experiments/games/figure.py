@@ -122,6 +122,9 @@ def _finish(axes_QC: Any) -> None:
                 tick_log_axis(axes)
             decorate(axes)
             axes.set_xlabel("steps" if quantity == "loss" else "", color=INK)
+            if not axes.lines:
+                axes.text(0.5, 0.5, "not published", color=GREY, ha="center", transform=axes.transAxes)
+                axes.set(xticks=[], yticks=[], xlabel="")
         row[0].set_ylabel({"return": "training return", "loss": "loss (squared TD error)"}[quantity], color=INK)
     for axes in axes_QC[0]:
         if axes.lines:
