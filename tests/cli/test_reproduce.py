@@ -30,6 +30,21 @@ def test_the_seed_decides_the_data(tmp_path):
     assert a == b != c
 
 
+def test_figure_8_takes_other_algorithms_and_no_other_figure_does(tmp_path, capsys):
+    flags = ["--scale", "smoke", "--jobs", "1", "--runs", "1", "--out", str(tmp_path / "out")]
+    assert main(["reproduce", "fig8", "--algorithms", "dqn,dcdqn", *flags]) == 0
+    assert {line.split(",")[0] for line in (tmp_path / "out" / "fig8.csv").read_text().splitlines()[1:]} == {
+        "dqn",
+        "dcdqn",
+    }
+    assert "--algorithms dqn,dcdqn" in (tmp_path / "out" / "fig8.json").read_text()
+    capsys.readouterr()
+    assert main(["reproduce", "fig3", "--algorithms", "dqn", *flags]) == 1
+    assert "algorithms can be chosen for fig8 alone" in capsys.readouterr().err
+    assert main(["reproduce", "fig8", "--algorithms", "ddqn", *flags]) == 1
+    assert "there is no algorithm 'ddqn'" in capsys.readouterr().err
+
+
 def test_a_figure_that_is_not_there_is_one_line_and_nothing_is_run(tmp_path, capsys):
     assert main(["reproduce", "conditioning", "fig99", "--out", str(tmp_path / "out")]) == 1
     assert "there is no figure 'fig99' to reproduce: did you mean fig9 or" in capsys.readouterr().err

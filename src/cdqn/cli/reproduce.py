@@ -76,11 +76,14 @@ class Reproduce:
     """Seed of the runs."""
     runs: int | None = None
     """Independent runs of each setting; default: as many as the scale has. Fewer take less time."""
+    algorithms: str | None = None
+    """What fig8 trains, by commas, for instance cdqn,dqn,rg,dcdqn; default: the three of the paper."""
     out: Path = Path("runs/reproduce")
     """Where data and pictures go."""
     where: WhereFlags = field(default_factory=Where)
 
     def run(self) -> int:
+        from cdqn.algorithms import OF_THE_PAPER
         from cdqn.cli.console import CountDisplay
         from cdqn.experiments import reproduce
         from cdqn.experiments.request import Request
@@ -89,13 +92,16 @@ class Reproduce:
 
         names = list(reproduce.FIGURES) if self.figures == ["all"] else list(dict.fromkeys(self.figures))
         reproduce.check(names)
+        if self.algorithms is not None and names != ["fig8"]:
+            raise ConfigError("algorithms can be chosen for fig8 alone: the other figures are what the paper shows")
+        algorithms = tuple(self.algorithms.split(",")) if self.algorithms else OF_THE_PAPER
         pool = self.where.pool()
         with writing(self.out):
             self.out.mkdir(parents=True, exist_ok=True)
         for name in names:
             begun = time.monotonic()
             with CountDisplay(f"{name}, {self.scale}", 1, console) as display:
-                request = Request(self.scale, self.seed, pool, self.out.absolute(), self.runs, display.set)
+                request = Request(self.scale, self.seed, pool, self.out.absolute(), self.runs, display.set, algorithms)
                 result = reproduce.run(name, request)
             with writing(self.out):
                 written = self._write(name, result, time.monotonic() - begun)
@@ -137,7 +143,7 @@ class Reproduce:
 
     def _command(self, name: str) -> str:
         """The line that repeats it."""
-        given = [("--seed", self.seed, 0), ("--runs", self.runs, None)]
+        given = [("--seed", self.seed, 0), ("--runs", self.runs, None), ("--algorithms", self.algorithms, None)]
         flags = [f"{flag} {value}" for flag, value, default in given if value != default]
         return " ".join(["cdqn reproduce", name, "--scale", self.scale, *flags, *self.where.flags()])
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cdqn.algorithms import ALGORITHMS, OF_THE_PAPER
 from cdqn.errors import ConfigError
 from cdqn.runs.workers.local import LocalPool
 from cdqn.runs.workers.tasks import Pool
@@ -29,6 +30,8 @@ class Request:
     runs: int | None = None
     """Independent runs of each setting; unset: as many as the scale has. They are its first ones."""
     on_progress: OnProgress | None = None
+    algorithms: tuple[str, ...] = OF_THE_PAPER
+    """What is trained, where that is open: fig. 8."""
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:
@@ -36,6 +39,9 @@ class Request:
         if not 0 <= self.seed < 2**63:
             raise ConfigError(f"seed is {self.seed}: it must be a whole number from 0 on, below 2⁶³")
         require_number("runs", self.runs, COUNT)
+        for name in self.algorithms:
+            if name not in ALGORITHMS:
+                raise ConfigError(f"there is no algorithm {name!r}: choose from {', '.join(ALGORITHMS)}")
 
     @property
     def threads(self) -> int:

@@ -50,3 +50,14 @@ def test_rows_are_means_over_repeats_with_their_standard_error():
     assert row.stderr == pytest.approx(reward_R.std(ddof=1) / 2)
     assert row.setting == "4 repeats"
     assert last_part(curves, curves.reward_ER["dqn"]) == pytest.approx(reward_R)
+
+
+def test_other_algorithms_are_judged_by_what_there_is_of_them():
+    rewards, q = {"cdqn": 13.97, "dqn": 14.64, "rg": 10.57, "dcdqn": 14.6}, {"cdqn": 1.0, "dqn": 0.0, "rg": 3.0}
+    all_four = {claim.text: claim for claim in judge(curves_of(rewards, q | {"dcdqn": 0.1}), "paper")}
+    assert all_four["final average reward of DC-DQN"].expected == "not in the paper"
+    assert all_four["beyond the paper, DC-DQN is better than C-DQN: DC-DQN − C-DQN"].holds is True
+    alone = judge(curves_of({"dcdqn": 14.6}, {"dcdqn": 0.1}), "paper")
+    assert [claim.text for claim in alone] == ["final average reward of DC-DQN"]
+    two = judge(curves_of({"dqn": 14.64, "cdqn": 13.97}, {"dqn": 0.0, "cdqn": 1.0}), "paper")
+    assert not any("RG" in claim.text for claim in two)

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from cdqn import losses
+from cdqn.errors import ConfigError
 from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 
 GAMMA, BATCH, SAMPLES, REPEATS = 0.97, 10, 40, 3
@@ -21,7 +22,9 @@ def make_learner(algorithm, dtype=torch.float64, seed=0):
     x = torch.from_numpy(rng.random((REPEATS, SAMPLES + 1))).to(dtype)
     action = torch.from_numpy(rng.integers(3, size=(REPEATS, SAMPLES)))
     following = x[:, 1:].contiguous()
-    return FittedQ(algorithm, network, Data(x[:, :-1].contiguous(), action, following, following), GAMMA, BATCH)
+    mean = StackedMLP([draw_parameters(rng, WIDTHS) for _ in range(REPEATS)], dtype) if algorithm == "dcdqn" else None
+    data = Data(x[:, :-1].contiguous(), action, following, following)
+    return FittedQ(algorithm, network, data, GAMMA, BATCH, mean_network=mean)
 
 
 def module_of(network, repeat):
@@ -34,13 +37,15 @@ def module_of(network, repeat):
     return nn.Sequential(*layers[:-1])
 
 
-def slow_epochs(algorithm, module, data, repeat, orders, rates):
+def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
     """The slow twin: one repeat, autograd, a target network that is copied as in the authors' code."""
     target = copy.deepcopy(module)
-    adam = torch.optim.Adam(module.parameters(), eps=1e-8)
+    groups = [{"params": module.parameters()}] + ([] if mean is None else [{"params": mean.parameters()}])
+    adam = torch.optim.Adam(groups, eps=1e-8)
     on_dqn = []
     for order_RN, rate in zip(orders, rates, strict=True):
-        adam.param_groups[0]["lr"] = rate
+        for group, factor in zip(adam.param_groups, (1, 3), strict=False):
+            group["lr"] = factor * rate
         at_start = copy.deepcopy(module)
         for number, index_B in enumerate(order_RN[repeat].split(BATCH)):
             if number == 1:
@@ -50,34 +55,50 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates):
             q_B = losses.action_value(module(state.unsqueeze(1)), action)
             y_dqn_B = losses.dqn_target(*facts, target(following.unsqueeze(1)))
             y_msbe_B = losses.msbe_target(*facts, module(following.unsqueeze(1)))
+            v_B = q_B if mean is None else losses.action_value(mean(state.unsqueeze(1)), action)
             terms = {
                 "dqn": losses.dqn_loss(q_B, y_dqn_B, huber=False),
                 "rg": losses.msbe_loss(q_B, y_msbe_B, huber=False),
                 "cdqn": losses.cdqn_loss(q_B, y_dqn_B, y_msbe_B, huber=False),
+                "dcdqn": losses.denoised_loss(q_B, v_B, y_dqn_B, y_msbe_B, huber=False),
             }[algorithm]
             adam.zero_grad()
-            terms.loss.mean().backward()
+            fit_B = 0 if mean is None else losses.dqn_loss(v_B, y_dqn_B, huber=False).loss
+            (terms.loss + fit_B).mean().backward()
             adam.step()
             on_dqn.append(terms.on_dqn_branch.double().mean().item())
     return np.mean(on_dqn)
 
 
-@pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg"])
+@pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg", "dcdqn"])
 def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm):
     learner = make_learner(algorithm)
     modules = [module_of(learner.network, repeat) for repeat in range(REPEATS)]
+    means = [learner.mean_network and module_of(learner.mean_network, repeat) for repeat in range(REPEATS)]
     torch.manual_seed(0)
     orders = [torch.stack([torch.randperm(SAMPLES) for _ in range(REPEATS)]) for _ in range(3)]
     rates = [1e-2, 1e-2, 1e-3]
     for order_RN, rate in zip(orders, rates, strict=True):
         learner.epoch(order_RN, rate)
     for repeat, module in enumerate(modules):
-        share = slow_epochs(algorithm, module, learner.data, repeat, orders, rates)
-        if algorithm == "cdqn":
+        share = slow_epochs(algorithm, module, learner.data, repeat, orders, rates, means[repeat])
+        if "cdqn" in algorithm:
             assert 0.05 < share < 0.95  # both branches are under test
         found = module_of(learner.network, repeat)
         for mine, theirs in zip(found.parameters(), module.parameters(), strict=True):
             torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-11)
+        if means[repeat]:
+            found = module_of(learner.mean_network, repeat)
+            for mine, theirs in zip(found.parameters(), means[repeat].parameters(), strict=True):
+                torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-11)
+
+
+def test_a_network_of_means_is_for_dcdqn_alone():
+    learner = make_learner("dcdqn")
+    with pytest.raises(ConfigError, match="DC-DQN has one, no other does"):
+        FittedQ("cdqn", learner.network, learner.data, GAMMA, BATCH, mean_network=learner.mean_network)
+    with pytest.raises(ConfigError, match="DC-DQN has one, no other does"):
+        FittedQ("dcdqn", learner.network, learner.data, GAMMA, BATCH)
 
 
 def test_cdqn_with_every_sample_on_the_dqn_branch_is_dqn():

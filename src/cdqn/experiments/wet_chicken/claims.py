@@ -40,7 +40,10 @@ class Curves(NamedTuple):
         distance_ER = {}
         for pair in _DISTANCES:
             one, other = pair.split("-")
-            distance_ER[pair] = np.sqrt(((self.q_ERXA[one] - self.q_ERXA[other]) ** 2).sum((2, 3)))
+            if one in self.q_ERXA and other in self.q_ERXA:
+                distance_ER[pair] = np.sqrt(((self.q_ERXA[one] - self.q_ERXA[other]) ** 2).sum((2, 3)))
+        if len(distance_ER) < len(_DISTANCES):
+            return distance_ER
         return distance_ER | {EXCESS: distance_ER["cdqn-dqn"] + distance_ER["cdqn-rg"] - distance_ER["dqn-rg"]}
 
 
@@ -57,9 +60,10 @@ def rows(curves: Curves) -> list[Point]:
 
 def judge(curves: Curves, scale: str) -> list[Claim]:
     """What App. A.1 says, with verdicts: on final numbers at the scale "paper" only, and none at all at "smoke"."""
-    numbers = [*_rewards(curves), *_final_distances(curves), _lies_between(curves)]
-    sentences = [*_orders(curves), _rises_and_falls(curves)]
-    single = curves.reward_ER["dqn"].shape[1] == 1  # has no standard error to judge by
+    distances = curves.distances()
+    numbers = [*_rewards(curves), *_final_distances(curves), *([_lies_between(curves)] if EXCESS in distances else [])]
+    sentences = [*_orders(curves), *([_rises_and_falls(curves)] if "cdqn-dqn" in distances else [])]
+    single = next(iter(curves.reward_ER.values())).shape[1] == 1  # has no standard error to judge by
     if scale != "paper" or single:
         numbers = [claim._replace(holds=None) for claim in numbers]
     if scale == "smoke" or single:
@@ -84,13 +88,18 @@ def _rewards(curves: Curves) -> list[Claim]:
 def _final_distances(curves: Curves) -> list[Claim]:
     distances = curves.distances()
     return [
-        _beside_authors(f"final {text}", pair, last_part(curves, distances[pair])) for pair, text in _DISTANCES.items()
+        _beside_authors(f"final {text}", pair, last_part(curves, distances[pair]))
+        for pair, text in _DISTANCES.items()
+        if pair in distances
     ]
 
 
 def _beside_authors(text: str, name: str, value_R: FloatArray) -> Claim:
     """Holds within two standard errors of the difference."""
-    found, authors = mean_of(value_R), Mean(*AUTHORS[name])
+    found = mean_of(value_R)
+    if name not in AUTHORS:
+        return Claim(text, "not in the paper", f"{found:.2f}", None)
+    authors = Mean(*AUTHORS[name])
     apart = abs(found.value - authors.value) / np.hypot(found.stderr, authors.stderr)
     return Claim(
         text, f"{authors:.2f} (authors' curve)", f"{found:.2f} ({apart:.1f} standard errors apart)", bool(apart <= 2)
@@ -104,7 +113,10 @@ def _orders(curves: Curves) -> list[Claim]:
         ("dqn", "rg", "RG significantly underperforms DQN"),
         ("dqn", "cdqn", "C-DQN is slightly worse than DQN"),
         ("cdqn", "rg", "C-DQN is better than RG"),
+        ("dcdqn", "cdqn", "beyond the paper, DC-DQN is better than C-DQN"),
     ):
+        if not {better, worse} <= set(curves.reward_ER):
+            continue
         gain = mean_of(last_part(curves, curves.reward_ER[better] - curves.reward_ER[worse]))
         text = f"{said}: {ALGORITHMS[better].label} − {ALGORITHMS[worse].label}"
         claims.append(Claim(text, "> 0", f"{gain:.2f}", bool(gain.value > 2 * gain.stderr)))

@@ -22,6 +22,7 @@ _REWARDS = (
     ("cdqn", "CDQN", "C-DQN", ALGORITHMS["cdqn"].colour),
     ("dqn", "DQN", "DQN (NFQ)", ALGORITHMS["dqn"].colour),
     ("rg", "RG", "RG", ALGORITHMS["rg"].colour),
+    ("dcdqn", "", "DC-DQN (not in the paper)", ALGORITHMS["dcdqn"].colour),
 )
 # Other colours than those of the algorithms, from the same palette.
 _C, _D, _R = (rf"Q_\mathrm{{{name}}}" for name in ("CDQN", "DQN", "RG"))
@@ -42,7 +43,7 @@ _DASHES: dict[str, Any] = {"linewidth": 1.2, "linestyle": (0, (2, 1.5)), "zorder
 def published(setting: str) -> list[Point]:
     """The authors' curves under our names."""
     theirs = authors_curves("fig8_wet_chicken")
-    series = [("average_reward", *names[:2]) for names in _REWARDS]
+    series = [("average_reward", *names[:2]) for names in _REWARDS if names[1]]
     series += [("q_distance", *names[:2]) for names in _DISTANCES]
     return [
         Point(name, setting, epoch, quantity, value, float("nan"))
@@ -81,13 +82,17 @@ def _draw_series(
 ) -> None:
     """Ours with its band of `spread` standard errors, and theirs, which they have smoothed."""
     theirs = authors_curves("fig8_wet_chicken")
+    ours = {row.algorithm for row in reproduction.rows if row.quantity == quantity}
     for name, their_name, label, colour in series:
+        if name not in ours:
+            continue
         epoch_T, value_T, stderr_T = select(reproduction, name, setting, quantity)
         axes.plot(epoch_T, value_T, color=colour, linewidth=1.5, label=label)
         if np.isfinite(stderr_T).any():
             low_T, high_T = value_T - spread * stderr_T, value_T + spread * stderr_T
             axes.fill_between(epoch_T, low_T, high_T, color=colour, alpha=0.2, linewidth=0)
-        axes.plot(*theirs[quantity, their_name], color=_darker(colour), **_DASHES)
+        if their_name:
+            axes.plot(*theirs[quantity, their_name], color=_darker(colour), **_DASHES)
 
 
 def _darker(colour: str) -> tuple[float, float, float]:

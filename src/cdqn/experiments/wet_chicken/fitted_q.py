@@ -20,6 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from cdqn.algorithms.dcdqn import STEP_SIZE_FACTOR
 from cdqn.errors import ConfigError
 from cdqn.nn.adam import fused_adam_step_
 
@@ -114,7 +115,10 @@ class StackedMLP:
 
 
 class FittedQ:
-    """The three algorithms on fixed data, an epoch at a time; they differ in `_step` alone. The loss is ½δ²."""
+    """The algorithms on fixed data, an epoch at a time; they differ in `_step` alone. The loss is ½δ².
+
+    DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns DQN's target on average.
+    """
 
     def __init__(
         self,
@@ -124,22 +128,26 @@ class FittedQ:
         gamma: float,
         batch_size: int,
         adam_epsilon: float = 1e-8,
+        mean_network: StackedMLP | None = None,
     ) -> None:
         self.samples = data.state_RN.shape[1]
         if self.samples % batch_size:
             raise ConfigError(f"{self.samples} transitions are no whole number of batches of {batch_size}")
+        if (algorithm == "dcdqn") != (mean_network is not None):
+            raise ConfigError(f"algorithm {algorithm} with mean_network {mean_network}: DC-DQN has one, no other does")
         self.algorithm = algorithm
         self.network = network
+        self.mean_network = mean_network
         self.data = data
         self.gamma = gamma
         self.batch_size = batch_size
-        network.theta.grad = network.gradient
         self._adam_epsilon = adam_epsilon
-        self._moments = {
-            "step": torch.zeros(()),
-            "exp_avg": torch.zeros_like(network.theta),
-            "exp_avg_sq": torch.zeros_like(network.theta),
-        }
+        self._learned = {"": network} | ({} if mean_network is None else {"mean_": mean_network})
+        self._moments = {"step": torch.zeros(())}
+        for prefix, learned in self._learned.items():
+            learned.theta.grad = learned.gradient
+            self._moments[f"{prefix}exp_avg"] = torch.zeros_like(learned.theta)
+            self._moments[f"{prefix}exp_avg_sq"] = torch.zeros_like(learned.theta)
         self._next_value_RN = self._next_values()
 
     def epoch(self, order_RN: Tensor, learning_rate: float) -> None:
@@ -149,7 +157,10 @@ class FittedQ:
         the first batch still has the target of the epoch before.
         """
         size = self.batch_size
-        with_moments = (self.network.theta, self._moments["exp_avg"], self._moments["exp_avg_sq"])
+        with_moments = [
+            (learned.theta, self._moments[f"{prefix}exp_avg"], self._moments[f"{prefix}exp_avg_sq"])
+            for prefix, learned in self._learned.items()
+        ]
         state_RN, action_RN, reward_RN, next_state_RN = (column.gather(1, order_RN) for column in self.data)
         target_RN = reward_RN
         if self.algorithm != "rg":
@@ -165,18 +176,21 @@ class FittedQ:
             self._step(x_RB.unsqueeze(2), action_RB, reward_RB, target_RB)
             self._moments["step"] += 1
             update = int(self._moments["step"])
-            fused_adam_step_([with_moments], update, learning_rate, self._adam_epsilon)
+            for tensors, factor in zip(with_moments, (1.0, STEP_SIZE_FACTOR), strict=False):
+                fused_adam_step_([tensors], update, factor * learning_rate, self._adam_epsilon)
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""
-        moments = {name: tensor.clone() for name, tensor in self._moments.items()}
-        return {"theta": self.network.theta.clone(), "next_value": self._next_value_RN.clone(), **moments}
+        return {name: tensor.clone() for name, tensor in self._state().items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
-        mine = {"theta": self.network.theta, "next_value": self._next_value_RN, **self._moments}
-        for name, tensor in mine.items():
+        for name, tensor in self._state().items():
             tensor.copy_(torch.as_tensor(state[name]))
+
+    def _state(self) -> dict[str, Tensor]:
+        thetas = {f"{prefix}theta": learned.theta for prefix, learned in self._learned.items()}
+        return thetas | {"next_value": self._next_value_RN} | self._moments
 
     def _next_values(self) -> Tensor:
         """max Q(s′) under the present θ."""
@@ -198,7 +212,11 @@ class FittedQ:
             self.network.backward(x_RB1, hidden, _at(action_RB, delta_RB, q_RBA))
             return
         next_value_RB, next_action_RB = q_RBA[:, size:].max(2)
-        delta_RB = q_RB - (reward_RB + self.gamma * next_value_RB)
+        msbe_target_RB = reward_RB + self.gamma * next_value_RB
+        if self.mean_network is not None:  # as losses.denoised_loss
+            mean_RB = self._learn_mean(self.mean_network, x_RB1[:, :size], action_RB, target_RB)
+            msbe_target_RB, target_RB = mean_RB + (msbe_target_RB - target_RB), mean_RB
+        delta_RB = q_RB - msbe_target_RB
         if self.algorithm == "rg":
             delta_RB = torch.cat([delta_RB, -self.gamma * delta_RB], 1) / size
             self.network.backward(x_RB1, hidden, _at(torch.cat([action_RB, next_action_RB], 1), delta_RB, q_RBA))
@@ -215,6 +233,13 @@ class FittedQ:
         gradient_RMA = _at(action_RM, torch.cat([delta_RB, next_delta_RK], 1), q_RBA)
         x_RM1 = x_RB1.gather(1, rows_RM.unsqueeze(2))
         self.network.backward(x_RM1, self.network.take(hidden, rows_RM), gradient_RMA)
+
+    def _learn_mean(self, network: StackedMLP, x_RB1: Tensor, action_RB: Tensor, target_RB: Tensor) -> Tensor:
+        """V(s, a) as it is, and the gradient of ½(V − y)² for its next step."""
+        *hidden, v_RBA = network.forward(x_RB1)
+        v_RB = v_RBA.gather(2, action_RB.unsqueeze(2)).squeeze(2)
+        network.backward(x_RB1, hidden, _at(action_RB, (v_RB - target_RB) / self.batch_size, v_RBA))
+        return v_RB
 
 
 def _at(action_RB: Tensor, value_RB: Tensor, q_RBA: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ GRID = 4000
 """Points at which the greedy policy is tabulated for its evaluation: every 0.005 of the river."""
 
 # Each use of a seed draws from a stream of its own.
-_DATA, _WEIGHTS, _SHUFFLE, _EVALUATION = range(4)
+_DATA, _WEIGHTS, _SHUFFLE, _EVALUATION, _MEAN_WEIGHTS = range(5)
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def reproduce(request: Request) -> Reproduction:
     if request.runs is not None:
         setting = dataclasses.replace(setting, repeats=request.runs)
     folder = (request.out or Path()) / "wet_chicken" / f"{request.scale}-{setting.repeats}-seed{request.seed}"
-    curves = train_all(setting, request.seed, request.pool, folder, request.on_progress)
+    curves = train_all(setting, request.seed, request.pool, folder, request.on_progress, request.algorithms)
     about = (
         f"{setting.epochs} epochs on {setting.transitions:,} transitions, batch {setting.batch_size}, "
         f"{request.about(setting.repeats)}"
@@ -113,13 +113,18 @@ def reproduce(request: Request) -> Reproduction:
 
 
 def train_all(
-    setting: WetChickenSetting, seed: int, pool: Pool, folder: Path, on_progress: OnProgress | None = None
+    setting: WetChickenSetting,
+    seed: int,
+    pool: Pool,
+    folder: Path,
+    on_progress: OnProgress | None = None,
+    algorithms: Sequence[str] = OF_THE_PAPER,
 ) -> Curves:
-    """The three algorithms on all repeats."""
+    """The algorithms on all repeats."""
     # Two groups at least, for two cores, but none of a single repeat: that takes nearly as long as two.
     count = max(1, math.ceil(setting.repeats / GROUP_REPEATS), min(2, setting.repeats // 2))
     groups = [part.tolist() for part in np.array_split(np.arange(setting.repeats), count)]
-    names = [(algorithm, group) for algorithm in OF_THE_PAPER for group in groups]
+    names = [(algorithm, group) for algorithm in algorithms for group in groups]
     tasks = {
         f"{ALGORITHMS[algorithm].label}, repeats {group[0]} to {group[-1]},": partial(
             train_group, setting, algorithm, group, seed, folder / f"{algorithm}-{group[0]}-{group[-1]}"
@@ -129,7 +134,7 @@ def train_all(
     histories = run_tasks(tasks, pool, setting.epochs, on_progress)
     reward: dict[str, FloatArray] = {}
     q: dict[str, FloatArray] = {}
-    for algorithm in OF_THE_PAPER:
+    for algorithm in algorithms:
         mine = [history for (name, _), history in zip(names, histories, strict=True) if name == algorithm]
         reward[algorithm] = np.concatenate([history.reward_ER for history in mine], 1)
         q[algorithm] = np.concatenate([history.q_ERXA for history in mine], 1)
@@ -150,8 +155,18 @@ def train_group(
     """
     data = make_data(setting, repeats, seed)
     widths = (1, *setting.hidden, NUM_ACTIONS)
-    network = StackedMLP([draw_parameters(generator(seed, _WEIGHTS, repeat), widths) for repeat in repeats])
-    learner = FittedQ(algorithm, network, data, setting.gamma, setting.batch_size)
+    network, mean_network = (
+        StackedMLP([draw_parameters(generator(seed, stream, repeat), widths) for repeat in repeats])
+        for stream in (_WEIGHTS, _MEAN_WEIGHTS)
+    )
+    learner = FittedQ(
+        algorithm,
+        network,
+        data,
+        setting.gamma,
+        setting.batch_size,
+        mean_network=mean_network if algorithm == "dcdqn" else None,
+    )
     epochs = setting.evaluated_epochs
     history = History(
         np.full((len(epochs), len(repeats)), np.nan),
