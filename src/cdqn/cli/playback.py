@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from cdqn.agent import Agent, require_seed
+from cdqn.agent import Agent
 from cdqn.envs import make_vec
 from cdqn.envs.evaluation import evaluating, statistics_of
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError

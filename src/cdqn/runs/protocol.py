@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.agent import Agent, require_seed
+from cdqn.agent import Agent
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.runs.candidates import Candidate, Candidates
