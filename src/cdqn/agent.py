@@ -44,8 +44,8 @@ from cdqn.storage.named_code import import_pieces, named_wrappers
 from cdqn.training.build import MAKING, how_to_make, notices_of, require_acting
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Row
-from cdqn.training.q_module import QModule, export
 from cdqn.training.offline.trainer import OfflineTrainer
+from cdqn.training.q_module import QModule, export
 from cdqn.training.saving import Saving
 from cdqn.training.seeding import EVALUATION, derived_seed, require_seed
 from cdqn.training.settings import Settings

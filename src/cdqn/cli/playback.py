@@ -15,6 +15,7 @@ from cdqn.integrations.video import write_video
 from cdqn.storage.files import writing
 from cdqn.training.build import how_to_make
 from cdqn.training.exploration import EpsilonGreedy
+from cdqn.training.seeding import require_seed
 
 
 def play(

@@ -64,7 +64,9 @@ def fit(
 
 Agent._fit = fit
 
-NOT_EVALUATED = "there is no environment, and the policy is not evaluated: env='CartPole-v1', in the shell --env, names one"
+NOT_EVALUATED = (
+    "there is no environment, and the policy is not evaluated: env='CartPole-v1', in the shell --env, names one"
+)
 
 
 def prepare(
@@ -89,10 +91,10 @@ def prepare(
             )
     place = _environment(source, env, given)
     preset = preset or default_preset(place.spec.kind)
-    settings = {"num_envs": 1} if place.env == DATA_ENV else {}
+    settings: dict[str, Any] = {"num_envs": 1} if place.env == DATA_ENV else {}
     if atari_game(place.env) is None:  # a preset's frames are for games that are made by name
         settings |= dict.fromkeys(PREPROCESSING)
-    settings |= given | place.making | dict(source.fixed)
+    settings |= {**given, **place.making, **source.fixed}
     config = make_config(algorithm, preset, **settings)
     rows = source.data(place.spec, place.adapter, config.reward_clip)
     notices = [*rows.notices, *place.notices]
