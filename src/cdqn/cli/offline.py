@@ -53,10 +53,11 @@ class Offline:
     """Settings named on the command line."""
 
     def run(self) -> int:
+        from cdqn.callbacks import require_periods
         from cdqn.errors import ConfigError
         from cdqn.runs.fitting import NOT_EVALUATED, prepare
         from cdqn.runs.folders import remove_run, require_new
-        from cdqn.runs.runner import require_learning, train_run
+        from cdqn.runs.runner import PERIODS, train_run
 
         settings = dict(self.given)
         algorithm = settings.pop("algorithm", "cdqn")
@@ -70,7 +71,7 @@ class Offline:
         until = made.updates if self.until is None else self.until
         if not 1 <= until <= made.updates:
             raise ConfigError(f"--until {until} is outside the budget of {made.updates} updates: change --updates")
-        require_learning(made.agent.config)
+        require_periods(made.agent.config, *PERIODS)
         if self.overwrite:
             remove_run(run)
         say(console, f"{made.rows:,} rows of {made.agent.data}, {made.updates:,} updates")

@@ -79,10 +79,13 @@ def open_source(data: Any, allow_import: str | Iterable[str] = ()) -> Source:
 
 def _npz(path: Path) -> dict[str, Array]:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ConfigError(f"{path} holds one array, and a data set has several: write it with numpy.savez")
+        file = np.load(path, allow_pickle=False)
+        if isinstance(file, np.ndarray):
+            raise ConfigError(f"{path} holds one array, and a data set has several: write it with numpy.savez")
+        with file:
             return {name: file[name] for name in file.files}
+    except ConfigError:
+        raise
     except FileNotFoundError as error:
         raise ConfigError(f"there is no file {path}: check the name") from error
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
@@ -201,6 +204,8 @@ class Memory:
     rows: int
     config: Config
     reward_abs_max: float
+    reward_scale: float | None = None
+    """What the run has found; rows over several steps do not tell the size of single rewards."""
 
     def data(self, spec: EnvSpec) -> Data:
         """The rows, if they are of this environment."""
@@ -211,6 +216,8 @@ class Memory:
                 f"environment {spec.observation_shape} and {spec.observation_dtype}: name the run's own, or none"
             )
         rewards = np.concatenate([chunk.reward for chunk in self._chunks()])
+        if self.config.n_step > 1 and self.reward_scale is not None:
+            rewards = np.array([self.reward_scale])  # whose root mean square it is
         actions = np.concatenate([chunk.action for chunk in self._chunks()])
         if actions.max() >= spec.num_actions:
             raise ConfigError(
@@ -245,7 +252,8 @@ def _of_run(run: Path, allow_import: str | Iterable[str]) -> Source:
     if config.n_step > 1:
         fixed["gamma"] = config.gamma
     making = {name: getattr(config, name) for name in ("env_kwargs", "wrapper", *PREPROCESSING)}
-    memory = Memory(run, store, rows, config, reward_abs_max)
+    found = state["calibrator"]["found"]
+    memory = Memory(run, store, rows, config, reward_abs_max, None if found is None else float(found["scale"]))
     return Source(str(run), None, memory, env_id, {k: v for k, v in making.items() if v not in (None, ())}, fixed)
 
 
