@@ -18,7 +18,8 @@ from run_files import assert_same_end
 def test_agent_learns_from_data_what_to_choose():
     data = record(ChoiceEnv(), 400)
     for kind in (cdqn.CDQN, cdqn.DQN):
-        agent = kind.fit(data, ChoiceEnv(), updates=300, **(SMALL | {"batch_size": 32, "hidden": (16,)}), gamma=0.5)
+        settings = SMALL | {"batch_size": 32, "hidden": (16,), "n_step": 1, "gamma": 0.5, "learning_rate": 1e-2}
+        agent = kind.fit(data, ChoiceEnv(), updates=200, **settings)
         assert agent.evaluate(3).mean == 20
         assert agent.predict(np.eye(3, dtype=np.float32)).tolist() == [0, 1, 2]
 

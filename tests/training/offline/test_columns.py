@@ -27,7 +27,7 @@ def data_for(columns, env=None, reward_clip=False):
     [
         (
             {"observations": [[1.0]], "terminals": [1]},
-            r"has observations, terminals, and no actions, rewards, next_obs",
+            r"has observations, terminals, and no actions, rewards",
         ),
         ({}, "has nothing, and no observations"),
         (walk(9) | {"rewards": np.zeros(8)}, "rewards has 8 rows, observations has 9"),
@@ -90,7 +90,7 @@ def test_floats_are_not_cut_to_bytes():
     board[2, 0, 0, 0] = 0.5
     columns = dict(zip(NAMES, (board, [0] * 4, [0] * 4, board, [True] * 4, [False] * 4), strict=True))
     env = make_vec("cdqn/Data-v0", 1, kwargs={"actions": 2, "shape": [5, 5, 2], "dtype": "uint8"})
-    with pytest.raises(ConfigError, match="row 2 of observations has values that do not fit .* uint8"):
+    with pytest.raises(ConfigError, match=r"row 2 of observations has values that do not fit .* uint8"):
         data_of(checked_columns(columns), describe(env), observation_adapter(env), False)
 
 

@@ -124,8 +124,8 @@ def test_memory_of_frames_is_read(tmp_path):
 
 def test_run_without_rows_or_with_a_damaged_memory_is_refused(run, tmp_path, monkeypatch):
     empty = cdqn.CDQN("CartPole-v1", **SMALL).save(tmp_path / "empty")
-    with pytest.raises(ConfigError, match="the memory of .*empty is empty: train the run"):
+    with pytest.raises(ConfigError, match=r"the memory of .*empty is empty: train the run"):
         open_source(empty)
     monkeypatch.setattr("cdqn.training.offline.sources.load_checkpoint", lambda run: {"trainer": {"replay": {}}})
-    with pytest.raises(CheckpointError, match="the memory of .* cannot be read"):
+    with pytest.raises(CheckpointError, match=r"the memory of .* cannot be read"):
         open_source(run[0])
