@@ -107,6 +107,14 @@ def test_memory_of_a_run_is_data_with_the_settings_of_its_rows(tmp_path):
     assert cdqn.CDQN.fit(own, WalkEnv(), updates=20, **SMALL).steps == 20
 
 
+def test_environment_that_a_run_names_is_imported_only_by_the_users_word(tmp_path):
+    settings = SMALL | {"warmup_steps": 40, "update_period_steps": 8}
+    run = cdqn.DQN("helpers:WalkEnv", **settings).learn(80).save(tmp_path / "run")
+    with pytest.raises(CheckpointError, match="helpers"):
+        cdqn.CDQN.fit(run, updates=5, **SMALL)
+    assert cdqn.CDQN.fit(run, updates=5, allow_import="helpers", **SMALL).env_id == "helpers:WalkEnv"
+
+
 def test_rows_out_of_order_are_learned_one_by_one():
     with pytest.warns(UserWarning, match=r"n_step is 1 in place of the preset's: row \d+ ends no episode"):
         agent = cdqn.CDQN.fit(shuffled(walk()), updates=10, **SMALL)
@@ -132,6 +140,7 @@ def test_setting_of_play_is_refused(name):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"updates": np.int64(0)}, "updates is .*at least 1"),
         ({"updates": 5, "epochs": 2}, "updates is 5 and epochs 2: give one"),
         ({"updates": 0}, "updates is 0: .* at least 1"),
         ({"updates": 2.5}, r"updates is 2\.5: .* whole number"),

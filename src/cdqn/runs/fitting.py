@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cdqn.agent import Agent
 from cdqn.config import PREPROCESSING, Config
 from cdqn.envs import DATA_ENV, EnvLike, EnvSpec, atari_game, describe, let_go, make_vec, observation_adapter
@@ -16,6 +18,7 @@ from cdqn.envs.observations import Adapter
 from cdqn.errors import CdqnError, ConfigError
 from cdqn.presets import default_preset, make_config
 from cdqn.runs.learning import learn, warn_user
+from cdqn.runs.loading import require_import_allowed
 from cdqn.storage.named_code import import_pieces
 from cdqn.training.build import MAKING, how_to_make, require_acting
 from cdqn.training.offline.sources import Source, open_source
@@ -89,6 +92,8 @@ def prepare(
             raise ConfigError(
                 f"{name} is {given[name]}, and the rows in the memory of {source.name} were made with {value}: drop it"
             )
+    if env is None and source.memory is not None and source.env is not None:
+        require_import_allowed(source.memory.run, source.env, allow_import)
     place = _environment(source, env, given)
     preset = preset or default_preset(place.spec.kind)
     settings: dict[str, Any] = {"num_envs": 1} if place.env == DATA_ENV else {}
@@ -105,7 +110,7 @@ def prepare(
             "elsewhere; with rows in order and truncations marked, returns over several steps can be made"
         )
     rows = rows.over(config.n_step, config.resolved().gamma)
-    wanted = updates or (math.ceil(epochs * rows.rows / config.batch_size) if epochs else config.steps)
+    wanted = int(updates or (math.ceil(epochs * rows.rows / config.batch_size) if epochs else config.steps))
     config = make_config(algorithm, preset, **(settings | _kept(config, rows.rows, wanted)))
     agent = Agent.from_config(place.env, config, preset, data=source.name)
     require_acting(given, agent.spec, agent.config)
@@ -130,7 +135,7 @@ def _kept(config: Config, rows: int, updates: int) -> dict[str, Any]:
 def _check_wishes(updates: int | None, epochs: float | None, given: Mapping[str, Any]) -> None:
     if updates is not None and epochs is not None:
         raise ConfigError(f"updates is {updates} and epochs {epochs}: give one of the two")
-    if updates is not None and (not isinstance(updates, int) or updates < 1):
+    if updates is not None and (not isinstance(updates, int | np.integer) or updates < 1):
         raise ConfigError(f"updates is {updates!r}: it must be a whole number of at least 1")
     if epochs is not None and not 0 < epochs < math.inf:
         raise ConfigError(f"epochs is {epochs!r}: it must be a number above 0")

@@ -47,7 +47,8 @@ def read_run_config(run: Path, allow_import: str | Iterable[str] = ()) -> tuple[
 def read_data_name(run: Path) -> str | None:
     """Where the data of a run was from, if it learns from fixed data alone; None for one that plays."""
     path = run / "config.json"
-    name = read_json(path, "a run folder").get("data")
+    content = read_json(path, "a run folder")
+    name = content.get("data") if isinstance(content, dict) else content
     if not (name is None or isinstance(name, str)):
         raise CheckpointError(f"{path} is damaged: data is {name!r}, not the name of a data set")
     return name

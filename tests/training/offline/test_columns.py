@@ -67,6 +67,12 @@ def test_what_does_not_fit_the_environment_is_refused_with_its_row(data, message
         data_for(data)
 
 
+def test_one_row_is_data_and_rows_of_nothing_are_not():
+    assert data_for(walk(1)).rows == 1
+    with pytest.raises(ConfigError, match=r"observations has shape \(9, 0\): there is nothing in a row"):
+        checked_columns(walk(9) | dict.fromkeys(("observations", "next_observations"), np.zeros((9, 0))))
+
+
 def test_actions_are_counted_from_the_first_of_the_environment():
     env = CountingEnv(first_action=5)
     data = record(env, 40)

@@ -95,6 +95,8 @@ def checked_columns(given: Mapping[str, Any]) -> Columns:
     if not count:
         raise ConfigError("the data set is empty: it has 0 rows; record some transitions first")
     observations, following = arrays["observations"], arrays["next_observations"]
+    if not observations.size:
+        raise ConfigError(f"observations has shape {observations.shape}: there is nothing in a row; give some numbers")
     if observations.shape != following.shape:
         raise ConfigError(
             f"observations has shape {observations.shape}, next_observations {following.shape}: they must be equal"
@@ -125,7 +127,7 @@ def data_of(columns: Columns, spec: EnvSpec, adapter: Adapter | None, reward_cli
         )
     reward = np.clip(columns.rewards, -1, 1) if reward_clip else columns.rewards
     ended = columns.terminations | columns.truncations
-    leads_on = (following[:-1] == observation[1:]).reshape(len(action) - 1, -1).all(1)
+    leads_on = _in_each_row(following[:-1] == observation[1:])
     broken = np.append(~ended[:-1] & ~leads_on, False)
     first = np.append(True, (ended | broken)[:-1])
     stream = np.zeros(len(action), np.int64)
@@ -181,8 +183,13 @@ def _flat(name: str, array: Array) -> Array:
     return array.reshape(len(array))
 
 
+def _in_each_row(true: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether all of a row is true."""
+    return np.asarray(true.all(axis=tuple(range(1, true.ndim))))
+
+
 def _require_finite(name: str, array: Array) -> None:
-    bad = ~np.isfinite(array).reshape(len(array), -1).all(1)
+    bad = ~_in_each_row(np.isfinite(array))
     if bad.any():
         row = int(np.argmax(bad))
         raise ConfigError(
@@ -236,7 +243,7 @@ def _seen(columns: Columns, name: str, spec: EnvSpec, adapter: Adapter | None) -
     if np.issubdtype(spec.observation_dtype, np.floating):
         _require_finite(name, seen)
     else:
-        wrong = (seen != batch).reshape(len(seen), -1).any(1)
+        wrong = ~_in_each_row(seen == batch)
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ConfigError(
