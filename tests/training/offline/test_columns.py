@@ -5,6 +5,7 @@ import pytest
 
 from cdqn.envs import describe, make_vec, observation_adapter
 from cdqn.errors import ConfigError
+from cdqn.replay import MultiStep
 from cdqn.training.offline.columns import checked_columns, data_of
 from helpers import CountingEnv, WalkEnv
 from offline_data import NAMES, record, shuffled, walk
@@ -110,6 +111,21 @@ def test_episodes_are_known_where_rows_lead_on():
     del ordered["truncations"]
     unmarked = data_for(ordered)
     assert unmarked.broken_row == int(np.flatnonzero(walk(100)["truncations"])[0]), "the first that was cut off"
+
+
+def test_rows_are_joined_within_episodes_as_a_collector_would():
+    columns = walk(100)
+    data = data_for(columns)
+    over = columns["terminations"] | columns["truncations"]
+    assert columns["truncations"].any()
+    np.testing.assert_array_equal(data.ended, over)
+    (rows,) = data.chunks()
+    np.testing.assert_array_equal(rows.first, np.append(True, over[:-1]))
+    (joined,) = data.over(3, 0.9).chunks()
+    for mine, theirs in zip(joined, MultiStep(3, 0.9).extend(rows), strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6)
+    (mixed,) = data_for(shuffled(columns)).chunks()
+    assert mixed.first.sum() > 90, "no row is taken for the predecessor of a stranger"
 
 
 def test_several_steps_need_known_episodes():
