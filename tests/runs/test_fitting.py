@@ -15,6 +15,7 @@ from offline_data import NAMES, SMALL, record, shuffled, walk
 from run_files import assert_same_end
 
 
+@pytest.mark.filterwarnings("ignore:no row of the data is a termination")
 def test_agent_learns_from_data_what_to_choose():
     data = record(ChoiceEnv(), 400)
     for kind in (cdqn.CDQN, cdqn.DQN):
@@ -83,6 +84,7 @@ def test_with_an_environment_evaluations_are_as_online(tmp_path):
     assert cdqn.load(tmp_path / "run", best=True).only_plays
 
 
+@pytest.mark.filterwarnings("ignore:20 of 20 episodes end in a termination")
 def test_numbered_states_alone_are_learned_in_a_table():
     columns = dict(zip(NAMES, ([0, 1] * 20, [0, 1] * 20, [0, 1] * 20, [1, 2] * 20, [0, 1] * 20), strict=False))
     settings = {name: value for name, value in SMALL.items() if name != "hidden"}
