@@ -11,7 +11,7 @@ from cdqn import callbacks
 from cdqn.agent import CDQN, DQN, Agent, ResidualGradient
 from cdqn.config import Config
 from cdqn.errors import CdqnError
-from cdqn.runs import learning
+from cdqn.runs import fitting, learning  # noqa: F401  they give agents their `fit` and `learn`
 from cdqn.runs.loading import load
 from cdqn.runs.runner import resume_run, train_run
 from cdqn.storage.files import VERSION

@@ -8,9 +8,8 @@ agent = cdqn.load("runs/a")        # resumes exactly where it stopped
 """
 
 import dataclasses
-import json
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, Unpack
 
@@ -24,6 +23,7 @@ from cdqn.algorithms import Algorithm
 from cdqn.callbacks import Callback
 from cdqn.config import PREPROCESSING, Config
 from cdqn.envs import (
+    DATA_ENV,
     EnvLike,
     atari_game,
     default_preprocessing,
@@ -34,19 +34,20 @@ from cdqn.envs import (
     observation_adapter,
     require_kind,
 )
-from cdqn.envs.evaluation import OBSERVATION, REWARD, another_like, carries, evaluating, statistics_of
+from cdqn.envs.data import NOT_PLAYED
+from cdqn.envs.evaluation import OBSERVATION, another_like, carries, evaluating, statistics_of
 from cdqn.envs.observations import agent_batch
-from cdqn.errors import CheckpointError, ConfigError
+from cdqn.errors import ConfigError, UnsupportedEnvironmentError
 from cdqn.presets import default_preset, get_preset, make_config
-from cdqn.storage.checkpoint import State, newest_step, save_checkpoint
-from cdqn.storage.files import write_text, writing
-from cdqn.storage.named_code import import_pieces, name_of, named_wrappers
-from cdqn.training.build import MAKING, how_to_make, require_acting
+from cdqn.storage.files import writing
+from cdqn.storage.named_code import import_pieces, named_wrappers
+from cdqn.training.build import MAKING, how_to_make, notices_of, require_acting
 from cdqn.training.evaluation import evaluate
 from cdqn.training.events import EvaluationResult, Row
+from cdqn.training.offline.trainer import OfflineTrainer
 from cdqn.training.q_module import QModule, export
-from cdqn.training.run_config import read_run_config, write_run_config
-from cdqn.training.seeding import EVALUATION, derived_seed
+from cdqn.training.saving import Saving
+from cdqn.training.seeding import EVALUATION, derived_seed, require_seed
 from cdqn.training.settings import Settings
 from cdqn.training.trainer import Trainer
 
@@ -54,7 +55,7 @@ Schedules = Literal["continue", "restart"]
 """What becomes of ε, β and the step size in a `learn` that is not the first."""
 
 
-class Agent:
+class Agent(Saving):
     """An algorithm on an environment: an id, a Gymnasium Env, or a VectorEnv.
 
     `settings` are the fields of `cdqn.config.Config`; `preset` names a set of them, and is by default the one
@@ -64,11 +65,14 @@ class Agent:
 
     algorithm: ClassVar[str]
     _learn: ClassVar[Callable[..., None]]
-    """`cdqn.runs.learning.learn`, which knows run folders and screens: they know agents, and tell this one of it."""
+    _fit: ClassVar[Callable[..., "Agent"]]
+    """`learn` and `fit` of `cdqn.runs`, which knows run folders and screens: they know agents, and tell this one."""
     for_run_folders: Sequence[str] = ()
     """Settings that were given, and act on run folders alone."""
     only_plays = False
     """Whether it has the policy of another step than its own, and must not learn on."""
+    data: str | None = None
+    """Where the data was from that it learns from, if it learns from fixed data alone: a step is an update then."""
 
     def __init__(
         self,
@@ -78,12 +82,7 @@ class Agent:
         preset: str | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        if (algorithm is None) != hasattr(self, "algorithm"):
-            names = ", ".join(f"cdqn.{agent.__name__}" for agent in AGENTS.values())
-            raise ConfigError(
-                f"which algorithm? Use one of {names}, without the setting algorithm, or cdqn.Agent(env, algorithm=...)"
-            )
-        chosen = _named_algorithm(self.algorithm if algorithm is None else algorithm)
+        chosen = self.choose(algorithm)
         given: dict[str, Any] = dict(settings)
         self.for_run_folders = [name for name in ACT_ON_FOLDERS if given.get(name) is not None]
         import_pieces(given)  # whoever has typed a name in Python means it
@@ -96,10 +95,21 @@ class Agent:
             self.trainer.settle_budget(self.config.steps)
 
     @classmethod
-    def from_config(cls, env: EnvLike, config: Config, preset: str | None = None) -> "Agent":
-        """The agent that a configuration describes."""
+    def choose(cls, algorithm: str | type[Algorithm] | None) -> str:
+        """The name of the class's own algorithm, or of the one that was given."""
+        if (algorithm is None) != hasattr(cls, "algorithm"):
+            names = ", ".join(f"cdqn.{agent.__name__}" for agent in AGENTS.values())
+            raise ConfigError(
+                f"which algorithm? Use one of {names}, without the setting algorithm, or cdqn.Agent(env, algorithm=...)"
+            )
+        return algorithms.known_name(cls.algorithm if algorithm is None else algorithm)
+
+    @classmethod
+    def from_config(cls, env: EnvLike, config: Config, preset: str | None = None, data: str | None = None) -> "Agent":
+        """The agent that a configuration describes; with `data`, the name of fixed data, it learns from that alone."""
         agent_class = AGENTS.get(config.algorithm, Agent)
         agent = agent_class.__new__(agent_class)
+        agent.data = data
         agent._prepare(env, config, preset)
         agent.trainer.settle_budget(config.steps)
         return agent
@@ -114,15 +124,8 @@ class Agent:
         vector_env = make_vec(env, config.num_envs, **how_to_make(env, config))
         self.spec = describe(vector_env)
         self._adapter = observation_adapter(vector_env)
-        if self._adapter is not None and self._adapter.dropped:
-            names = ", ".join(self._adapter.dropped)
-            warnings.warn(f"the environment's observation has text, which is left out: {names}", stacklevel=3)
-        if carries(vector_env, REWARD):
-            warnings.warn(
-                f"the environment's {REWARD} scales its rewards: returns in training are in its units, in evaluate "
-                "in the environment's own; the setting normalize_rewards scales what is learned, and no return",
-                stacklevel=3,
-            )
+        for notice in notices_of(vector_env):
+            warnings.warn(notice, stacklevel=3)
         if preset is not None:
             require_kind(get_preset(preset).kind, self.spec, preset)
         if config.preprocessing and not is_game:
@@ -137,13 +140,19 @@ class Agent:
             config = dataclasses.replace(config, num_envs=vector_env.num_envs)
         require_acting(given or (), self.spec, config)
         self.config = config.resolved()
-        self.trainer = Trainer(vector_env, self.spec, self.config)
+        trainer_class = Trainer if self.data is None else OfflineTrainer
+        self.trainer = trainer_class(vector_env, self.spec, self.config)
         self.history: list[Row] = []
 
     @property
     def steps(self) -> int:
         """Agent steps trained so far."""
         return self.trainer.steps
+
+    @property
+    def has_environment(self) -> bool:
+        """Whether there is one to play; data may come without."""
+        return self.env_id != DATA_ENV
 
     @property
     def weights(self) -> NDArray[np.float32]:
@@ -182,6 +191,34 @@ class Agent:
         """
         self._learn(steps, callbacks, progress, run_folder, evaluation_env, schedules)
         return self
+
+    @classmethod
+    def fit(
+        cls,
+        data: Any,
+        env: EnvLike | None = None,
+        *,
+        updates: int | None = None,
+        epochs: float | None = None,
+        callbacks: Callback | Sequence[Callback] = (),
+        progress: bool = False,
+        run_folder: str | Path | None = None,
+        allow_import: str | Iterable[str] = (),
+        algorithm: str | type[Algorithm] | None = None,
+        preset: str | None = None,
+        **settings: Unpack[Settings],
+    ) -> "Agent":
+        """A new agent, trained on fixed data alone: for `updates`, or `epochs` times as many rows as there are.
+
+        `data` is a mapping of arrays (observations, actions, rewards, next_observations, terminations and, where
+        episodes were cut off, truncations), an .npz file of them, a data set of Minari's or the name of one, or a run
+        folder, of which it takes the replay memory. `env` is played in evaluations, by default the one that the data is
+        from where that is known; without any, nothing is evaluated. A step is an update; `learn` goes on with the same
+        data. `callbacks`, `progress` and `run_folder` are as in `learn`, `allow_import` as in `cdqn.load`.
+        """
+        watching = {"callbacks": callbacks, "progress": progress, "run_folder": run_folder}
+        chosen = {"algorithm": cls.choose(algorithm), "preset": preset, "given": dict(settings)}
+        return cls._fit(data, env, updates, epochs, allow_import=allow_import, **watching, **chosen)
 
     def stop(self) -> None:
         """End the training under way after the step at hand; for callbacks."""
@@ -227,6 +264,8 @@ class Agent:
 
     def evaluation_environments(self, env: EnvLike | None, count: int = 1) -> VectorEnv[Any, Any, Any]:
         """Environments in which evaluations can be played: of `env`, or others like that of the training."""
+        if env is None and not self.has_environment:
+            raise UnsupportedEnvironmentError(NOT_PLAYED)
         making = how_to_make(self._env, self.config) if env is None else {}
         if env is not None and atari_game(env):
             making = {"preprocessing": self.config.preprocessing}
@@ -270,33 +309,6 @@ class Agent:
         self.write_to(run)
         return run
 
-    def require_own(self, run: Path) -> None:
-        """Refuse a run folder of another agent."""
-        env_id, config = read_run_config(run)
-        same: dict[str, Any] = (
-            {"steps": self.config.steps} if newest_step(run) == 0 else {}
-        )  # the budget of the first `learn`
-        if env_id is None:
-            same["num_envs"] = self.config.num_envs  # older folders have the setting's default here
-        if (env_id, dataclasses.replace(config, **same)) != (self.env_id, self.config):
-            raise CheckpointError(f"{run} holds another run: choose another folder, or remove it first")
-
-    def write_to(self, run: Path) -> int:
-        """Make a run folder of this agent as it is now; returns the length of its metrics file."""
-        lines = "".join(json.dumps(row) + "\n" for row in self.history)
-        with writing(run):
-            write_run_config(run, self)
-            write_text(run / "metrics.jsonl", lines)
-        self.save_checkpoint(run, len(lines.encode()))
-        return len(lines.encode())
-
-    def save_checkpoint(
-        self, run: Path, metrics_bytes: int, evaluation_pending: bool = False, **beside: State | None
-    ) -> None:
-        """Add a checkpoint to a run folder whose metrics file is `metrics_bytes` long."""
-        state = {"metrics_bytes": metrics_bytes, "trainer": self.trainer.state_dict(), "candidates": None, **beside}
-        save_checkpoint(run, self.steps, state | {"evaluation_pending": evaluation_pending})
-
     def settle_budget(self, budget_steps: int) -> None:
         """Let the schedules run up to this step, and say so in `config`."""
         self.trainer.settle_budget(budget_steps)
@@ -334,17 +346,3 @@ class ResidualGradient(Agent):
 
 
 AGENTS: dict[str, type[Agent]] = {agent.algorithm: agent for agent in (CDQN, DQN, ResidualGradient)}
-
-
-def _named_algorithm(algorithm: str | type[Algorithm]) -> str:
-    """The name of an algorithm: a class becomes known by its own, and what is typed as module:Class is imported."""
-    if not isinstance(algorithm, str):
-        return algorithm.name if algorithm in algorithms.ALGORITHMS.values() else name_of(algorithm)
-    import_pieces({"algorithm": algorithm})
-    return algorithm
-
-
-def require_seed(seed: int | None) -> None:
-    """Random generators and environments take no others."""
-    if seed is not None and not 0 <= seed < 2**63:
-        raise ConfigError(f"seed is {seed}: it must be a whole number from 0 on, below 2⁶³")

@@ -92,7 +92,9 @@ class Evaluations:
         return self.evaluate(agent) if due and event.step < self._until else None
 
     def evaluate(self, agent: "Agent") -> Evaluated | None:
-        """The evaluation at the present step; None if it was stopped."""
+        """The evaluation at the present step; None if it was stopped, or if there is nothing to play."""
+        if self._env is None and not agent.has_environment:
+            return None
         try:
             result = agent.evaluate(agent.config.evaluation_episodes, env=self._env, should_stop=self._should_stop)
         except StoppedError:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from cdqn.agent import read_run_config
 from cdqn.cli.main import _parse, main
 from cdqn.cli.sweep import SweepDisplay
 from cdqn.runs.sweep.trials import Trial
+from cdqn.training.run_config import read_run_config
 from run_files import InlinePool, one_line
 from small_sweep import small_plan
 

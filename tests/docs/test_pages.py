@@ -21,6 +21,7 @@ FEWER = {
     "coming_from_sb3.md": {"learn(50_000)": "learn(1_100)"},
     "faq.md": {},
     "export.md": {"learn(50_000)": "learn(1_100)"},
+    "offline.md": {"range(5_000)": "range(300)", "updates=10_000": "updates=40, log_period_steps=20"},
     "recipes.md": {
         "learn(20_000": "learn(1_100",
         "learn(50_000": "learn(1_100",
@@ -123,6 +124,13 @@ def test_recipes_with_a_stand_in_for_weights_and_biases(run_page, monkeypatch, t
     assert names.q
     assert (names.q_B.grad < 0).all()
     assert names.agent.config.wrapper == ("page_recipes:Shorter",)
+
+
+def test_learning_from_fixed_data(run_page, capsys, tmp_path):
+    names = run_page("offline.md")
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["CDQN", "DQN"]
+    assert names.agent.data == "cartpole.npz"
+    assert names.agent.steps == 40
 
 
 def test_exported_policies_agree_with_the_agent(run_page):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from cdqn.replay import MultiStep, Transitions
+from cdqn.replay.multi_step import joined_rows
 
 DISCOUNT = 0.9
 
@@ -143,3 +144,26 @@ def test_what_is_held_back_survives_a_checkpoint():
     fresh = MultiStep(4, DISCOUNT)
     fresh.load_state_dict(MultiStep(4, DISCOUNT).state_dict())
     assert fresh.state_dict() == {}
+
+
+@pytest.mark.parametrize("steps", [2, 3, 7])
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_joined_at_once_are_those_joined_one_by_one(steps, seed):
+    rng = np.random.default_rng(seed)
+    count = 60
+    ended = rng.random(count) < 0.15
+    terminated = ended & (rng.random(count) < 0.6)
+    rows = Transitions(
+        observation=rng.normal(size=(count, 2)).astype(np.float32),
+        action=rng.integers(3, size=count),
+        reward=rng.normal(size=count).astype(np.float32),
+        next_observation=rng.normal(size=(count, 2)).astype(np.float32),
+        terminated=terminated,
+        stream=np.zeros(count, np.int64),
+        first=np.append(True, ended[:-1]),
+    )
+    slow = MultiStep(steps, 0.9).extend(rows)
+    fast = joined_rows(rows, ended, steps, 0.9)
+    for name, mine, theirs in zip(Transitions._fields, fast, slow, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-6, atol=1e-6, err_msg=name)
+        assert mine.dtype == theirs.dtype

@@ -9,7 +9,7 @@ from cdqn.algorithms.dcdqn import DCDQN
 from cdqn.algorithms.dqn import DQN
 from cdqn.algorithms.rg import RG
 from cdqn.errors import ConfigError
-from cdqn.storage.named_code import is_code_name, named
+from cdqn.storage.named_code import import_pieces, is_code_name, name_of, named
 
 __all__ = [
     "ALGORITHMS",
@@ -25,6 +25,7 @@ __all__ = [
     "Networks",
     "TensorBatch",
     "find_algorithm",
+    "known_name",
 ]
 
 ALGORITHMS: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (CDQN, DQN, RG, DCDQN)}
@@ -43,4 +44,12 @@ def find_algorithm(name: str) -> type[Algorithm]:
     algorithm = named("algorithm", name)
     if not (isinstance(algorithm, type) and issubclass(algorithm, Algorithm)):
         raise ConfigError(f"{name} is {algorithm!r}: an algorithm is a class derived from cdqn.algorithms.Algorithm")
+    return algorithm
+
+
+def known_name(algorithm: str | type[Algorithm]) -> str:
+    """The name of an algorithm: a class becomes known by its own, and what is typed as module:Class is imported."""
+    if not isinstance(algorithm, str):
+        return algorithm.name if algorithm in ALGORITHMS.values() else name_of(algorithm)
+    import_pieces({"algorithm": algorithm})
     return algorithm

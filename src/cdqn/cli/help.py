@@ -17,8 +17,8 @@ from tyro.conf import Positional
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "run": (
-        *("env_id", "env_ids", "algorithms", "algorithm", "vary", "preset", "same_settings", "steps", "until", "seed"),
-        *("seeds", "space", "trials", "prune"),
+        *("dataset", "env", "env_id", "env_ids", "algorithms", "algorithm", "vary", "preset", "same_settings"),
+        *("updates", "epochs", "steps", "until", "seed", "seeds", "space", "trials", "prune"),
         *("jobs", "on", "cpus_per_run", "gpus_per_run", "device", "compile"),
     ),
     "task": (

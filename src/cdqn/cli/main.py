@@ -17,6 +17,7 @@ import tyro
 from cdqn.cli.common import INTERRUPTED, console, errors
 from cdqn.cli.compare import Compare
 from cdqn.cli.evaluate import Evaluate, Play
+from cdqn.cli.offline import Offline
 from cdqn.cli.reproduce import Demo, List, Report, Reproduce
 from cdqn.cli.several import Suite
 from cdqn.cli.sweep import Sweep
@@ -27,6 +28,7 @@ from cdqn.storage.named_code import import_pieces, named_wrappers
 
 COMMANDS: dict[str, type[Any]] = {
     "train": Train,
+    "offline": Offline,
     "compare": Compare,
     "suite": Suite,
     "sweep": Sweep,
@@ -39,7 +41,7 @@ COMMANDS: dict[str, type[Any]] = {
     "report": Report,
 }
 
-WITH_SETTINGS = (Train, Compare, Sweep)
+WITH_SETTINGS = (Train, Offline, Compare, Sweep)
 """Commands whose flags are those of a run, too."""
 
 FLAGS_OF_OTHERS = {

@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 
-from cdqn.agent import Agent, require_seed
+from cdqn.agent import Agent
 from cdqn.envs import make_vec
 from cdqn.envs.evaluation import evaluating, statistics_of
 from cdqn.errors import CdqnError, ConfigError, UnsupportedEnvironmentError
@@ -15,6 +15,7 @@ from cdqn.integrations.video import write_video
 from cdqn.storage.files import writing
 from cdqn.training.build import how_to_make
 from cdqn.training.exploration import EpsilonGreedy
+from cdqn.training.seeding import require_seed
 
 
 def play(

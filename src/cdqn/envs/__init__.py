@@ -2,6 +2,7 @@
 
 import gymnasium
 
+from cdqn.envs.data import DATA_ENV
 from cdqn.envs.factory import (
     EnvLike,
     EnvSpec,
@@ -18,6 +19,7 @@ from cdqn.envs.factory import (
 )
 
 __all__ = [
+    "DATA_ENV",
     "EnvLike",
     "EnvSpec",
     "Kind",
@@ -34,6 +36,7 @@ __all__ = [
 
 # By name: the module is imported when the environment is made.
 gymnasium.register("cdqn/WetChicken-v0", "cdqn.envs.wet_chicken:WetChickenEnv", max_episode_steps=300)
+gymnasium.register(DATA_ENV, "cdqn.envs.data:DataEnv")
 gymnasium.register(
     "cdqn/QuarticOscillator-v0",
     "cdqn.envs.oscillator:QuarticOscillatorEnv",

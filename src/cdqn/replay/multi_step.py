@@ -123,3 +123,31 @@ class MultiStep:
 
 def _concatenated(parts: list[Transitions]) -> Transitions:
     return Transitions(*map(np.concatenate, zip(*parts, strict=True)))
+
+
+def joined_rows(rows: Transitions, ended: Array, steps: int, discount: float) -> Transitions:
+    """What `MultiStep` makes of whole episodes, all at once: rows of one stream, in order, `ended` by the last of each.
+
+    An episode that is still open at the last row counts as cut off there.
+    """
+    count = len(rows.action)
+    row_N = np.arange(count)
+    ends = np.append(np.flatnonzero(ended), count - 1)
+    last_N = ends[np.searchsorted(ends, row_N)]
+    length_N = np.minimum(last_N - row_N + 1, steps)
+    total_N = np.zeros(count)
+    for step in range(steps):
+        within = length_N > step
+        total_N[within] += discount**step * rows.reward[row_N[within] + step].astype(np.float64)
+    to_N = row_N + length_N - 1
+    kept = (length_N == steps) | rows.terminated[to_N]
+    joined = Transitions(
+        rows.observation,
+        rows.action,
+        total_N.astype(rows.reward.dtype),
+        rows.next_observation[to_N],
+        rows.terminated[to_N],
+        rows.stream,
+        rows.first,
+    )
+    return Transitions(*(column[kept] for column in joined))

@@ -81,9 +81,9 @@ def _check(agent: Agent, steps: int, run_folder: str | Path | None, evaluation_e
     if evaluation_env is not None and not evaluates:
         raise ConfigError("evaluation_env is given, and nothing is evaluated: set evaluation_period_steps")
     require_periods(config, *(PERIODS if run_folder is not None else ("evaluation_period_steps",)))
-    if evaluates:
+    if evaluates and (agent.has_environment or evaluation_env is not None or config.evaluation_period_steps):
         _require_evaluations(agent, evaluation_env)
-    if agent.steps + steps <= config.warmup_steps:
+    if agent.data is None and agent.steps + steps <= config.warmup_steps:
         warn_user(
             f"learn ends at step {agent.steps + steps}, within warmup_steps {config.warmup_steps}: "
             "nothing is learned yet; learn for longer, or lower warmup_steps"

@@ -13,7 +13,7 @@ from cdqn.errors import CdqnError, CheckpointError
 from cdqn.runs.best import read_best
 from cdqn.storage.checkpoint import State, load_checkpoint
 from cdqn.storage.named_code import require_allowed
-from cdqn.training.run_config import read_run_config
+from cdqn.training.run_config import read_data_name, read_run_config
 
 
 def load(
@@ -79,7 +79,7 @@ def new_agent_of(
         env = require_environment(run, env_id, allow_import)
     elif env != env_id:  # another one: what the recorded one was made with is none of its business
         changes = {"env_kwargs": None, "wrapper": ()} | changes
-    return Agent.from_config(env, replace(config, **changes))
+    return Agent.from_config(env, replace(config, **changes), data=read_data_name(run))
 
 
 def require_environment(run: Path, env_id: str | None, allow_import: str | Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.agent import Agent, require_seed
+from cdqn.agent import Agent
 from cdqn.config import Config
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.runs.candidates import Candidate, Candidates
@@ -21,7 +21,7 @@ from cdqn.storage.checkpoint import load_checkpoint_values, newest_step, read_we
 from cdqn.storage.files import write_json, writing
 from cdqn.training.events import EvaluationResult
 from cdqn.training.run_config import read_run_config
-from cdqn.training.seeding import TEST, VALIDATION, derived_seed
+from cdqn.training.seeding import TEST, VALIDATION, derived_seed, require_seed
 
 EPISODES = 400
 """Of each validation, and of the test."""

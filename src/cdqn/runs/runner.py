@@ -30,7 +30,7 @@ from cdqn.runs.stopping import Stop, stop_on_signal
 from cdqn.storage.checkpoint import has_checkpoint, load_checkpoint_values, newest_step
 from cdqn.storage.files import writing
 from cdqn.training.events import EvaluationResult, Event, Progress, Warned
-from cdqn.training.run_config import read_run_config, write_run_config
+from cdqn.training.run_config import read_data_name, read_run_config, write_run_config
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,8 @@ def resume_run(
     with locked_run(run):
         if has_checkpoint(run) or has_rows(run):
             agent, restored = load_run(run, env, allow_import, **changes)
+        elif (data := read_data_name(run)) is not None:
+            raise CheckpointError(f"{run} was killed before {data} was saved with it: remove it, and begin anew")
         else:  # killed between config.json and the first checkpoint
             agent, restored = new_agent_of(run, env, allow_import, **changes), Restored(0)
             agent.save_checkpoint(run, 0)

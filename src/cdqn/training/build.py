@@ -4,17 +4,19 @@ The one place that chooses by the kind of observation.
 """
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import numpy as np
 import psutil
 import torch
+from gymnasium.vector import VectorEnv
 from torch import nn
 
 from cdqn.algorithms import Algorithm, Assessment, Network, TensorBatch
 from cdqn.config import Config
-from cdqn.envs import EnvLike, EnvSpec, atari_game
+from cdqn.envs import EnvLike, EnvSpec, atari_game, observation_adapter
+from cdqn.envs.evaluation import REWARD, carries
 from cdqn.errors import CdqnError, ConfigError
 from cdqn.nn.networks import make_network
 from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformReplay
@@ -30,6 +32,18 @@ def how_to_make(env: EnvLike, config: Config) -> dict[str, Any]:
     if atari_game(env):
         return {"preprocessing": config.preprocessing}
     return {"kwargs": config.environment_kwargs, "wrappers": named_wrappers(config.wrapper)}
+
+
+def notices_of(env: VectorEnv[Any, Any, Any]) -> Iterator[str]:
+    """What the user should know of an environment before training."""
+    adapter = observation_adapter(env)
+    if adapter is not None and adapter.dropped:
+        yield f"the environment's observation has text, which is left out: {', '.join(adapter.dropped)}"
+    if carries(env, REWARD):
+        yield (
+            f"the environment's {REWARD} scales its rewards: returns in training are in its units, in evaluate "
+            "in the environment's own; the setting normalize_rewards scales what is learned, and no return"
+        )
 
 
 def make_learner(spec: EnvSpec, config: Config) -> Learner:

@@ -1,11 +1,13 @@
 """What is found at the end of the warm-up: γ, μ and σ (App. E.3), or the scale of rewards alone."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdqn.calibration import Numbers, denormalize, normalized_reward
+from cdqn.errors import ConfigError
 from cdqn.replay import Batch, Transitions
 from cdqn.training.events import Calibrated
 from cdqn.training.metrics import value_bound
@@ -47,6 +49,21 @@ class Calibrator:
         if step < self._warmup_steps:
             return None
         return self._take(step, calibrate(self._record, self._multiplier))
+
+    def observe_data(self, rewards: NDArray[Any], episodes: Sequence[NDArray[Any]] | None) -> None:
+        """All rewards of fixed data in the place of the warm-up's; `episodes`: those of whole ones, where known."""
+        if self._scale is not None and self.gamma is not None:
+            self._scale.add(rewards)
+            self._take(0, self._scale.calibration(self.gamma))
+        if self._record is None or self._multiplier is None:
+            return
+        if episodes is None:
+            raise ConfigError(
+                f"horizon_multiplier {self._multiplier:g} finds γ from whole episodes, and those of this data are not "
+                "known: give gamma instead"
+            )
+        self._record.lives = self._record.games = [rewards.astype(np.float64) for rewards in episodes]
+        self._take(0, calibrate(self._record, self._multiplier))
 
     def normalized(self, batch: Batch) -> Batch:
         """r̂ in the place of r, where Q is normalised: rewards stay raw in memory."""
@@ -93,7 +110,13 @@ class Calibrator:
     def _take(self, step: int, found: Calibration) -> Calibrated | None:
         """Normalise with this from now on; the event that says so, unless nothing changes by it."""
         self.found, self.gamma, self._record, self._scale = found, found.gamma, None, None
-        return Calibrated(step, found) if self._multiplier or found.scale != 1 else None
+        return self.news(step)
+
+    def news(self, step: int) -> Calibrated | None:
+        """The event that says what was found; None where it changes nothing, or nothing was."""
+        if self.found is None or not (self._multiplier or self.found.scale != 1):
+            return None
+        return Calibrated(step, self.found)
 
     def _by_environment(self, column: NDArray[Any], stream: NDArray[np.int64]) -> NDArray[Any]:
         """One entry for each environment; zero where there is no transition."""

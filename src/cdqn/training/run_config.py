@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
@@ -15,12 +15,16 @@ class Configured(Protocol):
 
     env_id: str | None
     config: Config
+    data: str | None
+    """The fixed data that it learns from, if it does."""
 
 
 def write_run_config(run: Path, agent: Configured) -> None:
     """Make the folder, and write which run it is of."""
     run.mkdir(parents=True, exist_ok=True)
-    content = {"cdqn": VERSION, "config": {"env_id": agent.env_id, **agent.config.to_json()}}
+    content: dict[str, Any] = {"cdqn": VERSION, "config": {"env_id": agent.env_id, **agent.config.to_json()}}
+    if agent.data is not None:
+        content["data"] = agent.data
     write_json(run / "config.json", content)
 
 
@@ -38,3 +42,13 @@ def read_run_config(run: Path, allow_import: str | Iterable[str] = ()) -> tuple[
         raise CheckpointError(f"{path} is damaged: env_id is {env_id!r}, not the name of an environment")
     import_allowed(run, settings, allow_import)
     return env_id, Config.from_json(settings, str(path))
+
+
+def read_data_name(run: Path) -> str | None:
+    """Where the data of a run was from, if it learns from fixed data alone; None for one that plays."""
+    path = run / "config.json"
+    content = read_json(path, "a run folder")
+    name = content.get("data") if isinstance(content, dict) else content
+    if not (name is None or isinstance(name, str)):
+        raise CheckpointError(f"{path} is damaged: data is {name!r}, not the name of a data set")
+    return name

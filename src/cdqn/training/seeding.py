@@ -13,6 +13,8 @@ Episodes of a collector have the key (environment, number) below the seed of the
 
 import numpy as np
 
+from cdqn.errors import ConfigError
+
 REPLAY, EXPLORATION, EVALUATION = (0,), (1,), (2,)
 VALIDATION, TEST = (3,), (4,)
 OFFLINE_POLICY, OFFLINE_REPLAY = (3,), (4,)
@@ -26,3 +28,9 @@ def generator(seed: int, key: tuple[int, ...]) -> np.random.Generator:
 def derived_seed(seed: int, key: tuple[int, ...]) -> int:
     """A seed for somebody else, of 32 bits."""
     return int(np.random.SeedSequence(seed, spawn_key=key).generate_state(1)[0])
+
+
+def require_seed(seed: int | None) -> None:
+    """Random generators and environments take no others."""
+    if seed is not None and not 0 <= seed < 2**63:
+        raise ConfigError(f"seed is {seed}: it must be a whole number from 0 on, below 2⁶³")

@@ -57,13 +57,17 @@ class Trainer:
         # A memory of somebody else's may not be made to be drawn from in another thread.
         ours = self.replay if isinstance(self.replay, UniformReplay) else None
         self._prefetcher = Prefetcher(ours) if ours is not None and spec.has_frames else None
-        self.collector = Collector(env, spec, config.seed, config.reward_clip, config.environment_timeout_seconds)
+        self.collector = self._make_collector(env)
         self.calibrator = Calibrator(
             env.num_envs, config.warmup_steps, config.gamma, config.horizon_multiplier, config.normalize_rewards
         )
         self.tally = Tally()
         self.watch = Watch(config, env.num_envs)
         self._stop_requested = False
+
+    def _make_collector(self, env: VectorEnv[Any, Any, Any]) -> Collector:
+        config = self.config
+        return Collector(env, self.spec, config.seed, config.reward_clip, config.environment_timeout_seconds)
 
     @property
     def steps(self) -> int:
@@ -91,22 +95,7 @@ class Trainer:
         clock, clock_step = time.perf_counter(), self.steps
         while self.steps < until_step and not self._stop_requested and not should_stop():
             step_before = self.steps
-            actions = self.exploration.act(self.actor.greedy, self.collector.observation, self.epsilon(), self._rng)
-            if self._prefetcher is not None and self._will_learn(self.steps + len(actions)):
-                self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
-            transitions, episodes, ended = self.collector.step(actions)
-            if self.normalizer is not None:
-                self.normalizer.observe(transitions.observation)
-            calibrated = self.calibrator.observe(self.steps, transitions, ended)
-            self.watch.observe(transitions, ended, self.calibrator.gamma)
-            self._learn()  # first: what has been drawn while the environments were stepped must not be overwritten
-            self.replay.add(self._multi_step.extend(transitions))
-            self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
-            for episode in episodes:
-                self.tally.add_episode(episode)
-            if calibrated:
-                yield calibrated
-            yield from episodes
+            yield from self._advance()
             period = self.config.log_period_steps
             if self.steps // period > step_before // period:
                 now = time.perf_counter()
@@ -115,6 +104,23 @@ class Trainer:
                 # The warnings first: whoever saves at `Progress` has then seen all of this step.
                 yield from self.watch.check(progress, self.calibrator.unit, self._budget())
                 yield progress
+
+    def _advance(self) -> list[Event]:
+        """One step of each environment and the updates that are due by then; what there is to tell of them."""
+        actions = self.exploration.act(self.actor.greedy, self.collector.observation, self.epsilon(), self._rng)
+        if self._prefetcher is not None and self._will_learn(self.steps + len(actions)):
+            self._prefetcher.request(self.config.batch_size, self.beta())  # while the environments are stepped
+        transitions, episodes, ended = self.collector.step(actions)
+        if self.normalizer is not None:
+            self.normalizer.observe(transitions.observation)
+        calibrated = self.calibrator.observe(self.steps, transitions, ended)
+        self.watch.observe(transitions, ended, self.calibrator.gamma)
+        self._learn()  # first: what has been drawn while the environments were stepped must not be overwritten
+        self.replay.add(self._multi_step.extend(transitions))
+        self.tally.reward_abs_max = max(self.tally.reward_abs_max, *map(abs, transitions.reward.tolist()), 0.0)
+        for episode in episodes:
+            self.tally.add_episode(episode)
+        return [*([calibrated] if calibrated else []), *episodes]
 
     def q_values(self, observation: NDArray[Any]) -> NDArray[Any]:
         """Q of each action, in units of the rewards."""
