@@ -15,13 +15,13 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
-SWAP = '''
+SWAP = """
 import stable_baselines3
 import stable_baselines3.dqn
 from cdqn.integrations.sb3 import CDQN
 
 stable_baselines3.DQN = stable_baselines3.dqn.DQN = CDQN
-'''
+"""
 
 
 def fetch(folder: Path) -> Path:
