@@ -1,5 +1,6 @@
 """How a Ray cluster is found."""
 
+import importlib
 import socket
 import sys
 from types import ModuleType
@@ -12,6 +13,7 @@ from cdqn.integrations import ray
 
 
 def test_address_that_is_none_and_one_where_nobody_answers_are_refused():
+    importlib.import_module("ray").shutdown()  # if another test has left one
     with pytest.raises(ConfigError, match="'nonsense' is not the address of a Ray cluster: give host:port"):
         ray.connect("nonsense")
     with socket.socket() as taken:  # bound, and not listening

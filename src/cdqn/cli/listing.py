@@ -134,8 +134,8 @@ def tasks() -> dict[str, list[str]]:
 
 
 def environment_ids() -> list[str]:
-    """The newest version of what is registered, less other frameworks', Atari's, and known continuous actions."""
-    import cdqn.envs  # noqa: F401  registers ours
+    """The newest version of what is registered and can be learned, less other frameworks' and Atari's."""
+    from cdqn.envs import DATA_ENV  # which registers ours, too
 
     newest: dict[str, tuple[int, str]] = {}
     for env_id, spec in gym.registry.items():
@@ -143,6 +143,7 @@ def environment_ids() -> list[str]:
             spec.entry_point if isinstance(spec.entry_point, str) else str(getattr(spec.entry_point, "__module__", ""))
         )
         known = spec.namespace in FOREIGN or spec.name in (*CONTINUOUS, *FOREIGN) or home == "gymnasium.envs"
+        known = known or env_id == DATA_ENV  # nobody can play it
         if not known and not home.startswith(("ale_py", "gymnasium.envs.mujoco", "minatar")):
             name = f"{spec.namespace}/{spec.name}" if spec.namespace else spec.name
             newest[name] = max(newest.get(name, (-1, "")), (spec.version or 0, env_id))

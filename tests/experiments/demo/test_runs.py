@@ -52,13 +52,13 @@ def test_no_seeds_or_jobs_are_refused(seeds, jobs):
 
 @pytest.mark.slow
 def test_dqn_exceeds_the_bound_tenfold_and_cdqn_stays_within_it():
-    """In a third of the demo's updates."""
-    result = run_demo(1, jobs=2, setting=DemoSetting(updates=5_000))
+    """In a sixth of the demo's updates."""
+    result = run_demo(1, jobs=2, setting=DemoSetting(updates=2_500))
     (cdqn,), (dqn,), (rg,) = (result.of(name) for name in ("cdqn", "dqn", "rg"))
     assert dqn.history.q_T[-1] > 10 * result.setting.bound
     assert cdqn.history.largest_q < 1.5 * result.setting.bound
     assert [result.diverged(run) for run in (cdqn, dqn, rg)] == [False, True, False]
-    assert dqn.history.loss_T[-1] > 1e6 * cdqn.history.loss_T[-1]
+    assert dqn.history.loss_T[-1] > 1e5 * cdqn.history.loss_T[-1]
 
 
 @pytest.mark.slow

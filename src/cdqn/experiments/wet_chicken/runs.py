@@ -153,20 +153,8 @@ def train_group(
 
     Without a folder nothing is saved.
     """
-    data = make_data(setting, repeats, seed)
-    widths = (1, *setting.hidden, NUM_ACTIONS)
-    network, mean_network = (
-        StackedMLP([draw_parameters(generator(seed, stream, repeat), widths) for repeat in repeats])
-        for stream in (_WEIGHTS, _MEAN_WEIGHTS)
-    )
-    learner = FittedQ(
-        algorithm,
-        network,
-        data,
-        setting.gamma,
-        setting.batch_size,
-        mean_network=mean_network if algorithm == "dcdqn" else None,
-    )
+    learner = _make_learner(setting, algorithm, repeats, seed)
+    network = learner.network
     epochs = setting.evaluated_epochs
     history = History(
         np.full((len(epochs), len(repeats)), np.nan),
@@ -189,6 +177,23 @@ def train_group(
     if on_progress:
         on_progress(setting.epochs)
     return history
+
+
+def _make_learner(setting: WetChickenSetting, algorithm: str, repeats: Sequence[int], seed: int) -> FittedQ:
+    """With first weights that are the same for every algorithm."""
+    widths = (1, *setting.hidden, NUM_ACTIONS)
+    network, mean_network = (
+        StackedMLP([draw_parameters(generator(seed, stream, repeat), widths) for repeat in repeats])
+        for stream in (_WEIGHTS, _MEAN_WEIGHTS)
+    )
+    return FittedQ(
+        algorithm,
+        network,
+        make_data(setting, repeats, seed),
+        setting.gamma,
+        setting.batch_size,
+        mean_network=mean_network if algorithm == "dcdqn" else None,
+    )
 
 
 def make_data(setting: WetChickenSetting, repeats: Sequence[int], seed: int) -> Data:
