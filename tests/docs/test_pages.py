@@ -109,6 +109,16 @@ def test_the_program_beside_that_of_stable_baselines3(run_page):
     assert names.error >= 0
 
 
+def test_the_program_of_stable_baselines3_is_one(tmp_path, monkeypatch):
+    text = (DOCS / "coming_from_sb3.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"^```python title=\"Stable-Baselines3\"\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(program.replace("learn(50_000)", "learn(300)"), names)
+    assert names["mean"] > 5
+    assert names["model"].num_timesteps == 300
+
+
 def test_frequently_asked_questions(run_page):
     assert run_page("faq.md").torch.get_num_threads() == 1
 

@@ -38,7 +38,7 @@ Backend = Literal["eager", "compiled"]
 MAX_COMPILED_PARAMETERS = 1_000_000
 """Above this the matrix products outweigh the call overhead that compilation removes."""
 MIN_COMPILED_UPDATES = 5_000
-"""Below this a run is over before compilation (10 to 20 s at first, a second or two of imports when cached) has paid."""
+"""Below this a run is over before compilation (10 to 20 s at first, 2 s when cached) has paid."""
 
 
 class UpdateResult(NamedTuple):
