@@ -80,3 +80,10 @@ def test_picture_has_a_panel_for_each_task_and_one_for_all(tmp_path, make):
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
     assert titles == ["CartPole", "CliffWalking", "all tasks, normalised (IQM)"]
     assert len(figure.axes[0].lines) >= 4, "curves and the reference"
+
+
+def test_a_policy_worse_than_chance_does_not_hide_the_others(tmp_path, make):
+    returns = {"CliffWalking": {"cdqn": [[-20_000.0, -13.0], [-200.0, -13.0]]}}
+    low, high = suite.draw_suite(write_suite(tmp_path, make, returns)).axes[0].get_ylim()
+    assert -300 < low < -200
+    assert high >= -13

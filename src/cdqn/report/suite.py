@@ -252,6 +252,8 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
                 draw_curves(axes, *align_curves([run.evaluations() for run in group]), look)
         axes.axhline(task.reference, color="#999999", linewidth=1, linestyle=(0, (4, 3)))
         axes.set_title(name, fontsize=10.5, loc="left")
+        low, high = axes.get_ylim()  # a policy can be worse than chance without end: walking off a cliff
+        axes.set_ylim(max(low, task.floor - 0.5 * (task.reference - task.floor)), high)
         decorate(axes)
     _draw_summary(panels[len(names)], results, rng)
     for axes in panels[len(names) + 1 :]:

@@ -26,8 +26,12 @@ class Task(NamedTuple):
 
     def normalized(self, score: float) -> float:
         """0 for random (or idle) play, 1 for the reference; a policy worse than that counts as 0."""
-        floor = self.random if self.idle is None else self.idle
-        return max(0.0, (score - floor) / (self.reference - floor))
+        return max(0.0, (score - self.floor) / (self.reference - self.floor))
+
+    @property
+    def floor(self) -> float:
+        """What counts as 0."""
+        return self.random if self.idle is None else self.idle
 
 
 _SOLVED = "Gymnasium's threshold for a solved task"
