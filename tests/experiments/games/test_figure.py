@@ -58,6 +58,14 @@ def test_panel_without_a_curve_says_so(drawn):
     assert not any(axes.texts for axes in figure.axes if axes.lines)
 
 
+def test_variants_of_other_numbers_have_the_line_of_their_rank():
+    styles = drawing._styles(["period 500", "period 50", "period 5"], ["period 2000", "period 20", "period 200"])
+    assert styles["period 2000"] == styles["period 500"]
+    assert styles["period 200"] == styles["period 50"]
+    assert styles["period 20"] == styles["period 5"]
+    assert drawing._styles(["", "half"], ["other"])["other"] == drawing._styles(["", "half"], [])[""]
+
+
 def test_losses_are_on_a_logarithmic_axis(drawn):
     drawing.draw(reproduction_of("fig5"), "x.png")
     assert [axes.get_yscale() for axes in drawn[0].axes] == ["linear", "linear", "log", "log"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -138,9 +139,18 @@ def _caption(figure: Any, title: str, about: str) -> None:
 
 
 def _styles(ours: Sequence[str], theirs: Sequence[str]) -> dict[str, Any]:
-    """A line for each variant; the authors' n-th has that of our n-th where they have other names."""
+    """A line for each variant; where theirs have other names, by rank of their numbers, or else by place."""
     styles = {variant: STYLES[place % len(STYLES)] for place, variant in enumerate(ours)}
+    if all(map(_number, [*ours, *theirs])) and len(ours) == len(theirs):
+        by_rank = [styles[variant] for variant in sorted(ours, key=_number)]
+        return dict(zip(sorted(theirs, key=_number), by_rank, strict=True)) | styles
     return {variant: STYLES[place % len(STYLES)] for place, variant in enumerate(theirs)} | styles
+
+
+def _number(variant: str) -> float:
+    """The number in the name of a variant, 0 if there is none: a target period of 200, ε_p of 1e-6."""
+    found = re.search(r"\d[\d.]*(e[+-]?\d+)?", variant)
+    return float(found[0]) if found else 0.0
 
 
 def _draw_ours(
