@@ -86,4 +86,4 @@ def test_a_policy_worse_than_chance_does_not_hide_the_others(tmp_path, make):
     returns = {"CliffWalking": {"cdqn": [[-20_000.0, -13.0], [-200.0, -13.0]]}}
     low, high = suite.draw_suite(write_suite(tmp_path, make, returns)).axes[0].get_ylim()
     assert -300 < low < -200
-    assert high >= -13
+    assert -13 < high < 100

@@ -253,7 +253,8 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
         axes.axhline(task.reference, color="#999999", linewidth=1, linestyle=(0, (4, 3)))
         axes.set_title(name, fontsize=10.5, loc="left")
         low, high = axes.get_ylim()  # a policy can be worse than chance without end: walking off a cliff
-        axes.set_ylim(max(low, task.floor - 0.5 * (task.reference - task.floor)), high)
+        margin = 0.5 * (task.reference - task.floor)
+        axes.set_ylim(max(low, task.floor - margin), min(high, task.reference + margin))
         decorate(axes)
     _draw_summary(panels[len(names)], results, rng)
     for axes in panels[len(names) + 1 :]:
