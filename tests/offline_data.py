@@ -11,11 +11,10 @@ SMALL = {"hidden": (8,), "batch_size": 8, "log_period_steps": 20, "compile": "of
 """Settings of a run that is over in a moment."""
 
 
-class FramesEnv(gym.Env):
-    """Shows small images of noise; an episode has 10 steps."""
+class TimedEnv(gym.Env):
+    """Pays the number of the action; an episode has `length` steps."""
 
-    observation_space = Box(0, 255, (1, 36, 36), np.uint8)
-    action_space = Discrete(2)
+    length: int
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
@@ -24,7 +23,15 @@ class FramesEnv(gym.Env):
 
     def step(self, action):
         self.time += 1
-        return self._seen(), float(action), self.time == 10, False, {}
+        return self._seen(), float(action), self.time == self.length, False, {}
+
+
+class FramesEnv(TimedEnv):
+    """Shows small images of noise."""
+
+    observation_space = Box(0, 255, (1, 36, 36), np.uint8)
+    action_space = Discrete(2)
+    length = 10
 
     def _seen(self):
         return self.np_random.integers(256, size=(1, 36, 36), dtype=np.uint8)

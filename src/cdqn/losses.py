@@ -12,7 +12,7 @@ Data flow: two functions build the targets, three functions compare Q(s, a) with
 Suffixes: B the batch, A the actions. Everything is a pure function of tensors.
 """
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -21,6 +21,7 @@ from cdqn.errors import ConfigError
 from cdqn.value_transform import squash, unsquash
 
 LossName = Literal["cdqn", "dqn", "rg"]
+LOSS_NAMES: tuple[LossName, ...] = get_args(LossName)
 
 
 class LossTerms(NamedTuple):
@@ -163,6 +164,12 @@ def named_loss(
     if name == "cdqn":
         return cdqn_loss(q_B, dqn_B, msbe_target(*facts, _needed(next_q_online_BA, name)), weights, huber)
     raise ConfigError(f"loss is {name!r}: choose 'cdqn', 'dqn' or 'rg'")
+
+
+def require_loss_name(name: str) -> None:
+    """Refuse a name that `named_loss` does not know, before anything is built."""
+    if name not in LOSS_NAMES:
+        raise ConfigError(f"loss is {name!r}: choose one of {', '.join(map(repr, LOSS_NAMES))}")
 
 
 def logged_loss(td_error_abs_B: Tensor, weights: Tensor | None = None) -> Tensor:

@@ -14,26 +14,18 @@ from cdqn.errors import ConfigError, MissingPackageError
 from cdqn.integrations.minari import is_minari, read_minari
 from cdqn.runs.fitting import prepare
 from cdqn.training.offline.sources import open_source
-from offline_data import SMALL
+from offline_data import SMALL, TimedEnv
 
 minari = pytest.importorskip("minari")
 pytest.importorskip("h5py")
 
 
-class Parts(gym.Env):
+class Parts(TimedEnv):
     """Shows a Dict: where it is, and how far it has come."""
 
     observation_space = Dict({"time": Discrete(4), "place": Box(-1, 1, (2,), np.float32)})
     action_space = Discrete(3)
-
-    def reset(self, *, seed=None, options=None):
-        super().reset(seed=seed)
-        self.time = 0
-        return self._seen(), {}
-
-    def step(self, action):
-        self.time += 1
-        return self._seen(), float(action), self.time == 3, False, {}
+    length = 3
 
     def _seen(self):
         return {"time": self.time, "place": self.np_random.uniform(-1, 1, 2).astype(np.float32)}

@@ -28,7 +28,6 @@ except ImportError as error:
 
 REPLAY_BUFFER = "cdqn.integrations.rllib_replay.FlooredEpisodeReplayBuffer"
 """As RLlib wants it: by name."""
-LOSSES = ("cdqn", "dqn", "rg")
 
 
 class CDQNConfig(DQNConfig):  # type: ignore[misc]
@@ -64,8 +63,7 @@ class CDQNConfig(DQNConfig):  # type: ignore[misc]
 
     def validate(self) -> None:
         super().validate()
-        if self.loss not in LOSSES:
-            raise ConfigError(f"loss is {self.loss!r}: choose one of {', '.join(map(repr, LOSSES))}")
+        losses.require_loss_name(self.loss)
         if not self.enable_rl_module_and_learner:
             raise ConfigError("C-DQN is for RLlib's new API stack: leave api_stack() at its defaults")
         if self.loss != "dqn" and not self.double_q:

@@ -24,8 +24,6 @@ try:
 except ImportError as error:
     raise missing("cdqn.integrations.sb3 needs stable-baselines3", "sb3") from error
 
-LOSSES = ("cdqn", "dqn", "rg")
-
 
 class CDQN(DQN):
     """Stable-Baselines3's DQN with the loss of C-DQN, DQN or RG; its arguments, and three more by keyword.
@@ -45,8 +43,7 @@ class CDQN(DQN):
         prioritized: bool = False,
         **kwargs: Any,
     ) -> None:
-        if loss not in LOSSES:
-            raise ConfigError(f"loss is {loss!r}: choose one of {', '.join(map(repr, LOSSES))}")
+        losses.require_loss_name(loss)
         if loss == "rg" and double_q:
             raise ConfigError("double_q acts on the target network, which RG does not have: leave it out")
         self.loss = loss

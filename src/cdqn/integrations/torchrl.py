@@ -23,7 +23,6 @@ try:
 except ImportError as error:
     raise missing("cdqn.integrations.torchrl needs torchrl", "torchrl") from error
 
-LOSSES = ("cdqn", "dqn", "rg")
 SCALES = {"l2": 2.0, "smooth_l1": 1.0}
 """The host's "l2" is δ², ours is ½δ²."""
 
@@ -37,8 +36,7 @@ class CDQNLoss(DQNLoss):  # type: ignore[misc]
     """
 
     def __init__(self, value_network: Any, *, loss: losses.LossName = "cdqn", **kwargs: Any) -> None:
-        if loss not in LOSSES:
-            raise ConfigError(f"loss is {loss!r}: choose one of {', '.join(map(repr, LOSSES))}")
+        losses.require_loss_name(loss)
         if loss == "cdqn" and not kwargs.get("delay_value", True):
             raise ConfigError("without a target network both terms of C-DQN's loss are equal: leave delay_value True")
         if (function := kwargs.get("loss_function", "l2")) not in SCALES:

@@ -182,17 +182,17 @@ def train_group(
 def _make_learner(setting: WetChickenSetting, algorithm: str, repeats: Sequence[int], seed: int) -> FittedQ:
     """With first weights that are the same for every algorithm."""
     widths = (1, *setting.hidden, NUM_ACTIONS)
-    network, mean_network = (
-        StackedMLP([draw_parameters(generator(seed, stream, repeat), widths) for repeat in repeats])
-        for stream in (_WEIGHTS, _MEAN_WEIGHTS)
-    )
+
+    def draw(stream: int) -> StackedMLP:
+        return StackedMLP([draw_parameters(generator(seed, stream, repeat), widths) for repeat in repeats])
+
     return FittedQ(
         algorithm,
-        network,
+        draw(_WEIGHTS),
         make_data(setting, repeats, seed),
         setting.gamma,
         setting.batch_size,
-        mean_network=mean_network if algorithm == "dcdqn" else None,
+        mean_network=draw(_MEAN_WEIGHTS) if algorithm == "dcdqn" else None,
     )
 
 
