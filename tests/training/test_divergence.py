@@ -151,6 +151,14 @@ def test_watch_is_silent_while_nothing_is_known():
     assert watch.check(progress(q_mean=None, loss=None)) is None
 
 
+@pytest.mark.parametrize(("q", "warned"), [(-0.004, False), (149.0, False), (-151.0, True)])
+def test_rewards_that_were_all_0_are_no_bound_of_0(q, warned):
+    message = DivergenceWatch().check(progress(q_bound=0.0, q_mean=q, loss=0.01))
+    assert (message is not None) == warned
+    if message:
+        assert message.endswith("is -151 on average, and every reward so far was 0")
+
+
 # beyond what was earned: between −10 and 60, with a slack of 30
 
 
@@ -173,6 +181,14 @@ def test_overestimation_is_silent_while_nothing_was_earned():
     watch = OverestimationWatch()
     unknown = progress(q_mean=500.0, earned_low=None, earned_high=None)
     assert [watch.check(unknown, 50) for _ in range(5)] == [None] * 5
+
+
+def test_overestimation_is_silent_where_episodes_earned_0_and_judges_again_where_they_earn():
+    watch = OverestimationWatch()
+    nothing, something = {"earned_low": 0.0, "earned_high": 0.0}, {"earned_low": 0.0, "earned_high": 0.9}
+    rows = [nothing] * 5 + [something] * 3
+    warned = [watch.check(progress(q_mean=-0.5, **earned), 50) is not None for earned in rows]
+    assert warned == [False] * 7 + [True]
 
 
 @pytest.mark.parametrize(("q", "which"), [(91.0, "overestimated"), (-41.0, "underestimated")])

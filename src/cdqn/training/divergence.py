@@ -18,6 +18,8 @@ from cdqn.training.events import Progress, Warned
 
 MARGIN = 1.5
 """A learned Q may overshoot a little where the true one is close to its bound (CartPole)."""
+UNPAID = 100.0
+"""The bound while every reward was 0, which says nothing of their size: that of rewards of 1 and γ 0.99."""
 
 
 class EarnedReturns:
@@ -98,9 +100,11 @@ class DivergenceWatch:
         bound = progress.q_bound
         if bound is None or progress.q_mean is None or progress.loss is None:
             return None
+        most = f"and no policy can earn more than {bound:.4g}: the largest reward at every step, r_max/(1−γ)"
+        if bound == 0:
+            bound, most = UNPAID, "and every reward so far was 0"
         limit = MARGIN * bound
         error = math.sqrt(progress.loss) * unit
-        most = f"and no policy can earn more than {bound:.4g}: the largest reward at every step, r_max/(1−γ)"
         message = None
         if not abs(progress.q_mean) <= limit:
             message = f"Q, the return that the network expects, is {progress.q_mean:.4g} on average, {most}"
@@ -116,7 +120,8 @@ class OverestimationWatch:
     """Warns when Q stays beyond every discounted return that the last episodes had.
 
     Far tighter than r_max/(1−γ) where a large reward is rare: for LunarLander, ±200 in place of ±10 000. A policy that
-    is getting better may expect a little more than it has earned so far, hence the margin and the patience.
+    is getting better may expect a little more than it has earned so far, hence the margin and the patience. Episodes
+    that earned nothing at all do not say how much a little is: they leave Q to the watch of the bound.
     """
 
     MIN_EPISODES = 20
@@ -132,6 +137,9 @@ class OverestimationWatch:
         """A warning once Q has been beyond the returns for some rows; again only after it has come back."""
         low, high, q = progress.earned_low, progress.earned_high, progress.q_mean
         if low is None or high is None or q is None or episodes < self.MIN_EPISODES:
+            return None
+        if low == high == 0:
+            self.rows, self.distance = 0, 0.0
             return None
         slack = (MARGIN - 1) * max(abs(low), abs(high))
         distance = max(q - high - slack, low - slack - q, 0.0)
