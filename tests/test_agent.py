@@ -432,7 +432,7 @@ def test_divergence_is_a_python_warning_that_names_step_and_remedy():
 
 @pytest.mark.parametrize(("agent_class", "settings"), [(Agent, {}), (cdqn.CDQN, {"algorithm": "dqn"})])
 def test_algorithm_is_chosen_by_the_class_and_by_nothing_else(agent_class, settings):
-    with pytest.raises(ConfigError, match=r"cdqn\.CDQN, cdqn\.DQN, cdqn\.ResidualGradient"):
+    with pytest.raises(ConfigError, match=r"cdqn\.CDQN, cdqn\.DCDQN, cdqn\.DQN, cdqn\.ResidualGradient"):
         agent_class("CartPole-v1", **settings)
 
 

@@ -1,6 +1,6 @@
 """C-DQN, the convergent deep Q network of Wang & Ueda (ICLR 2022), with DQN and RG beside it.
 
-agent = cdqn.CDQN("CartPole-v1", seed=0)      # also cdqn.DQN, cdqn.ResidualGradient
+agent = cdqn.CDQN("CartPole-v1", seed=0)      # also cdqn.DCDQN, cdqn.DQN, cdqn.ResidualGradient
 agent.learn(50_000)
 print(agent.evaluate(episodes=20))
 """
@@ -8,7 +8,7 @@ print(agent.evaluate(episodes=20))
 from typing import Any
 
 from cdqn import callbacks
-from cdqn.agent import CDQN, DQN, Agent, ResidualGradient
+from cdqn.agent import CDQN, DCDQN, DQN, Agent, ResidualGradient
 from cdqn.config import Config
 from cdqn.errors import CdqnError
 from cdqn.runs import fitting, learning  # noqa: F401  they give agents their `fit` and `learn`
@@ -30,6 +30,7 @@ learning.make_display = _make_display
 
 __all__ = [
     "CDQN",
+    "DCDQN",
     "DQN",
     "Agent",
     "CdqnError",

@@ -39,7 +39,6 @@ from cdqn.envs.evaluation import OBSERVATION, another_like, carries, evaluating,
 from cdqn.envs.observations import agent_batch
 from cdqn.errors import ConfigError, UnsupportedEnvironmentError
 from cdqn.presets import default_preset, get_preset, make_config
-from cdqn.storage.files import writing
 from cdqn.storage.named_code import import_pieces, named_wrappers
 from cdqn.training.build import MAKING, how_to_make, notices_of, require_acting
 from cdqn.training.evaluation import evaluate
@@ -299,16 +298,6 @@ class Agent(Saving):
         """
         return export(self.q_module(), Path(path))
 
-    def save(self, path: str | Path) -> Path:
-        """Write a run folder from which `load` resumes exactly here. An older save of this agent is replaced."""
-        run = Path(path)
-        with writing(run):
-            taken = run.exists() and any(run.iterdir())
-        if taken:
-            self.require_own(run)
-        self.write_to(run)
-        return run
-
     def settle_budget(self, budget_steps: int) -> None:
         """Let the schedules run up to this step, and say so in `config`."""
         self.trainer.settle_budget(budget_steps)
@@ -335,6 +324,11 @@ class CDQN(Agent):
     algorithm = algorithms.CDQN.name
 
 
+class DCDQN(Agent):
+    __doc__ = algorithms.DCDQN.__doc__
+    algorithm = algorithms.DCDQN.name
+
+
 class DQN(Agent):
     __doc__ = algorithms.DQN.__doc__
     algorithm = algorithms.DQN.name
@@ -345,4 +339,4 @@ class ResidualGradient(Agent):
     algorithm = algorithms.RG.name
 
 
-AGENTS: dict[str, type[Agent]] = {agent.algorithm: agent for agent in (CDQN, DQN, ResidualGradient)}
+AGENTS: dict[str, type[Agent]] = {agent.algorithm: agent for agent in (CDQN, DCDQN, DQN, ResidualGradient)}

@@ -1,7 +1,9 @@
 """DC-DQN on a table, by hand: C-DQN's loss with V in place of DQN's target, and V's own."""
 
+import numpy as np
 import pytest
 import torch
+from helpers import random_batch
 from tables import algorithm, batch, table
 
 import cdqn
@@ -96,3 +98,14 @@ def test_resumed_run_is_the_uninterrupted_one(compile, tmp_path):
     assert (whole.weights == resumed.weights).all()
     last, resumed_last = ([row["v_lag"] for row in agent.history if "v_lag" in row][-1] for agent in (whole, resumed))
     assert last == resumed_last != 0
+
+
+@pytest.mark.parametrize("compile", ["off", "on"])
+def test_gradient_of_v_does_not_shorten_the_step_of_q(compile, monkeypatch):
+    monkeypatch.setattr("cdqn.training.learner.compile_for", lambda function, inputs: function)
+    learner = cdqn.DCDQN("CartPole-v1", hidden=(8,), gradient_clip_norm=1e-3, compile=compile).trainer.learner
+    learner.choose_backend(1)
+    norm = learner.update(random_batch(np.random.default_rng(0))).statistics["gradient_norm"]
+    parts = learner.first_moment.chunk(2)  # of Q and of V, which have the same shape
+    assert [10 * part.norm().item() for part in parts] == pytest.approx([1e-3, 1e-3], rel=1e-2)
+    assert norm > 0.1

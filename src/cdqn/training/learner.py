@@ -195,11 +195,12 @@ class Learner:
         with self._training_mode() if self._changes_by_mode else nullcontext():
             loss, (td_error_abs_B, stats) = self._objective(batch, self._online, self._frozen)
         loss.backward()  # type: ignore[no-untyped-call]
-        norm = clip_gradients_(self.networks.parameters(), self.config.gradient_clip_norm)
+        norms = []
         for name, triples in self._with_moments.items():
+            norms.append(clip_gradients_(self.networks[name].parameters(), self.config.gradient_clip_norm))
             rate = self.learning_rate * self._factors[name]
             fused_adam_step_(triples, self.updates + 1, rate, self.config.adam_epsilon)
-        return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
+        return td_error_abs_B, torch.cat([stats, _total(norms)])
 
     @contextmanager
     def _training_mode(self) -> Iterator[None]:
@@ -248,16 +249,14 @@ class Learner:
         gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(views(self.networks, theta))
         pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
         flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
-        gradient, norm = clip_norm(flat_gradient, self.config.gradient_clip_norm)
-        vectors = (theta, first, second, gradient)
-        if set(self._factors.values()) == {1.0}:
-            adam_step_(*vectors, sizes)
-        else:
-            lengths = [parameter_count(network) for network in self.networks.values()]
-            pieces = zip(*(torch.split(vector, lengths) for vector in vectors), strict=True)
-            for factor, own in zip(self._factors.values(), pieces, strict=True):
-                adam_step_(own[0], own[1], own[2], own[3], sizes, factor)
-        return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
+        lengths = [parameter_count(network) for network in self.networks.values()]
+        pieces = zip(*(vector.split(lengths) for vector in (theta, first, second, flat_gradient)), strict=True)
+        norms = []
+        for factor, own in zip(self._factors.values(), pieces, strict=True):
+            gradient, norm = clip_norm(own[3], self.config.gradient_clip_norm)
+            adam_step_(own[0], own[1], own[2], gradient, sizes, factor)
+            norms.append(norm)
+        return td_error_abs_B, torch.cat([stats, _total(norms)])
 
     def _functions(self, parameters: Mapping[str, Tensor]) -> dict[str, Forward]:
         """The networks as functions of observations, with these parameters."""
@@ -274,6 +273,11 @@ def _changes_by_mode(networks: nn.Module) -> bool:
     """Whether training differs from acting, as with batch normalisation and dropout."""
     kinds = (nn.modules.batchnorm._NormBase, nn.modules.dropout._DropoutNd)
     return any(True for _ in networks.buffers()) or any(isinstance(module, kinds) for module in networks.modules())
+
+
+def _total(norms: list[Tensor]) -> Tensor:
+    """The norm of the gradient of all networks, which are clipped one by one: none shortens the step of another."""
+    return torch.stack(norms).norm(keepdim=True) if len(norms) > 1 else norms[0].unsqueeze(0)
 
 
 def _to_tensors(batch: Batch, device: torch.device) -> TensorBatch:

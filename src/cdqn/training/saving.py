@@ -23,6 +23,16 @@ class Saving:
     trainer: Trainer
     history: list[Row]
 
+    def save(self, path: str | Path) -> Path:
+        """Write a run folder from which `load` resumes exactly here. An older save of this agent is replaced."""
+        run = Path(path)
+        with writing(run):
+            taken = run.exists() and any(run.iterdir())
+        if taken:
+            self.require_own(run)
+        self.write_to(run)
+        return run
+
     def require_own(self, run: Path) -> None:
         """Refuse a run folder of another agent."""
         env_id, config = read_run_config(run)
