@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
-from helpers import random_batch
 from tables import algorithm, batch, table
 
 import cdqn
 from cdqn.algorithms import CDQN, DCDQN
 from cdqn.config import Config
 from cdqn.errors import ConfigError
+from helpers import random_batch
 
 SAMPLES = batch([0, 1, 2], [0, 1, 0], [1.0, 0.0, 2.0], [1, 2, 0], [False, False, True])
 ONLINE = [[1.0, 0.0], [3.0, 2.0], [0.0, 5.0]]

@@ -7,6 +7,7 @@ from cdqn.config import Config
 from cdqn.training.divergence import (
     DivergenceWatch,
     EarnedReturns,
+    LagWatch,
     OverestimationWatch,
     SlowModeWatch,
     Watch,
@@ -264,6 +265,40 @@ def test_rows_before_the_first_update_are_no_points():
 # advice
 
 
+# V behind its target
+
+
+def lag_of(lags, unit=1.0, q_mean=10.0):
+    watch = LagWatch()
+    return [watch.check(progress(q_mean=q_mean, statistics={"v_lag": lag}), unit) for lag in lags]
+
+
+def test_v_that_lags_is_warned_of_at_the_fifth_row_and_again_only_after_it_caught_up():
+    messages = lag_of([0.51] * 7 + [0.49] + [-0.51] * 5)
+    assert [message is not None for message in messages] == [False] * 4 + [True] + [False] * 7 + [True]
+    assert messages[4] == "V does not follow: it is 0.51 below the target that it stands for, and Q is 10"
+    assert "0.51 above the target" in messages[-1]
+
+
+@pytest.mark.parametrize(("unit", "warned"), [(0.5, False), (2.0, True)])
+def test_lag_is_compared_in_units_of_the_rewards(unit, warned):
+    assert any(lag_of([0.5] * 5, unit)) == warned
+
+
+def test_algorithms_without_v_and_rows_without_updates_do_not_lag():
+    watch = LagWatch()
+    assert [watch.check(progress()) for _ in range(9)] == [None] * 9
+    assert lag_of([9.0] * 9, q_mean=None) == [None] * 9
+
+
+def test_lag_is_told_with_the_period_that_would_help():
+    watch = Watch(Config(algorithm="dcdqn", target_period_updates=20), 1)
+    rows = [progress(statistics={"v_lag": -3.0}, step=step) for step in range(100, 600, 100)]
+    told = [warned for row in rows for warned in watch.check(row, 1.0, 10**6)]
+    assert [(warned.topic, warned.step) for warned in told] == [("lagging", 500)]
+    assert told[0].message.endswith("; raise target_period_updates (now 20), or use algorithm cdqn")
+
+
 def test_advice_for_dqn_with_a_short_period_is_to_lengthen_it():
     config = Config(algorithm="dqn", target_period_updates=99)
     assert divergence_advice(config) == "lengthen target_period_updates (now 99), or use algorithm cdqn"
@@ -359,14 +394,16 @@ def test_watch_goes_on_with_the_same_warnings_wherever_it_was_saved(saved_at):
     for number in range(40):
         if number == saved_at:
             other.load_state_dict(one.state_dict())
-        row = progress(step=(number + 1) * 100, q_mean=5.0 * number, q_bound=100.0, earned_high=40.0)
+        behind = {"v_lag": 9.0 if 18 <= number < 30 else 0.0}
+        step, q_mean = (number + 1) * 100, 5.0 * number
+        row = progress(step=step, q_mean=q_mean, q_bound=100.0, earned_high=40.0, statistics=behind)
         found = []
         for watch in (one, other) if number >= saved_at else (one,):
             play(watch.earned, [1.0])
             found.append(list(watch.check(row, 1.0, 4_000)))
         assert found[0] == found[-1]
         warnings += found[0]
-    assert len(warnings) == 3  # overestimated, then diverging, then still rising
+    assert len(warnings) == 4  # overestimated, then V behind, then diverging, then still rising
     assert_same_state(one.state_dict(), other.state_dict())
 
 

@@ -11,9 +11,6 @@ from cdqn.algorithms.cdqn import CDQN
 if TYPE_CHECKING:
     from cdqn.envs import EnvSpec
 
-STEP_SIZE_FACTOR = 3.0
-"""Between two copies V has a fixed target, and should be there before Q is: it may take larger steps."""
-
 
 class DCDQN(CDQN):
     """C-DQN for tasks with noise: a second network learns what DQN's target is on average."""
@@ -22,9 +19,11 @@ class DCDQN(CDQN):
     label = "DC-DQN"
     colour = "#CC79A7"  # Okabe and Ito's purple
     idle_settings = ("value_transform",)  # the mean of T(y) is not T of the mean
+    v_step_size = 3.0
+    """As a multiple of Q's. Between two copies V has a fixed target, and should be there before Q is."""
 
     def networks(self, spec: "EnvSpec", build: BuildNetwork) -> dict[str, Network]:
-        v = Network(build(spec.num_actions), has_target=False, learning_rate_factor=STEP_SIZE_FACTOR)
+        v = Network(build(spec.num_actions), has_target=False, learning_rate_factor=self.v_step_size)
         return {"q": Network(build(spec.num_actions)), "v": v}
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:

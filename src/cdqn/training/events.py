@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cdqn.training.warmup import Calibration
 
 Row = dict[str, Any]
-Topic = Literal["diverging", "misjudged", "slow", "hasty", "idle", "resumed", "died", "pruned"]
+Topic = Literal["diverging", "misjudged", "slow", "lagging", "hasty", "idle", "resumed", "died", "pruned"]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from cdqn.algorithms.dcdqn import STEP_SIZE_FACTOR
+from cdqn.algorithms import DCDQN
 from cdqn.errors import ConfigError
 from cdqn.nn.adam import fused_adam_step_
 
@@ -176,7 +176,7 @@ class FittedQ:
             self._step(x_RB.unsqueeze(2), action_RB, reward_RB, target_RB)
             self._moments["step"] += 1
             update = int(self._moments["step"])
-            for tensors, factor in zip(with_moments, (1.0, STEP_SIZE_FACTOR), strict=False):
+            for tensors, factor in zip(with_moments, (1.0, DCDQN.v_step_size), strict=False):
                 fused_adam_step_([tensors], update, factor * learning_rate, self._adam_epsilon)
 
     def state_dict(self) -> dict[str, Any]:

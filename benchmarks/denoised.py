@@ -1,0 +1,216 @@
+"""DC-DQN: does it stay bounded, how closely must V follow, and what does V cost? (docs/denoised.md)
+
+    python benchmarks/denoised.py bounded --seeds 5 --out docs/data/denoised/bounded.csv
+    python benchmarks/denoised.py lag --seeds 5 --out docs/data/denoised/lag.csv
+    python benchmarks/denoised.py cost --out docs/data/denoised/cost.csv
+
+`bounded` and `lag` train on 5000 transitions of random play in CartPole, half of all transitions never stored, where
+DQN diverges: network 64-64, step size 3e-4, an exact copy every 20 updates, single steps, uniform replay, no double
+Q-learning, no clipping. Setting A: Huber loss, γ 0.99, 15 000 updates. Setting C: half of the squared error, γ 0.999,
+20 000 updates. Written are the mean of max Q(s) over the last 250 updates, the largest such mean of the run, the bound
+r_max/(1−γ), the loss, the largest |v_lag| of the second half as a share of |Q|, and the greedy return over 20 episodes.
+
+`cost`: milliseconds per update of C-DQN and of DC-DQN, alternating, nothing but the update, one thread.
+"""
+
+import argparse
+import csv
+import statistics
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+import cdqn
+from cdqn.algorithms import DCDQN, Algorithm
+from cdqn.algorithms.base import TARGET_SETTINGS
+from cdqn.envs import EnvSpec
+from cdqn.experiments.demo.offline import collect_random
+from cdqn.replay import Batch
+from cdqn.training.learner import Learner
+
+ENV = "CartPole-v1"
+COMMON: dict[str, Any] = {
+    "hidden": (64, 64),
+    "dueling": False,
+    "double_q": False,
+    "n_step": 1,
+    "replay": "uniform",
+    "batch_size": 32,
+    "learning_rate": 3e-4,
+    "learning_rate_decay": 1.0,
+    "adam_epsilon": 1e-8,
+    "gradient_clip_norm": float("inf"),
+    "target_period_updates": 20,
+    "target_copy": "exact",
+    "normalize_rewards": False,
+    "compile": "on",
+}
+SETTINGS: dict[str, dict[str, Any]] = {"A": {"loss": "huber", "gamma": 0.99}, "C": {"loss": "mse", "gamma": 0.999}}
+UPDATES = {"A": 15_000, "C": 20_000}
+ROW = 250
+"""Updates over which statistics are averaged."""
+
+
+class Tenth(DCDQN):
+    v_step_size = 0.1
+
+
+class Third(DCDQN):
+    v_step_size = 0.3
+
+
+class Same(DCDQN):
+    v_step_size = 1.0
+
+
+class Tenfold(DCDQN):
+    v_step_size = 10.0
+
+
+def data_of(seed: int) -> Batch:
+    rows = collect_random(ENV, 5000, seed).transitions
+    count = len(rows.action)
+    return Batch(
+        rows.observation,
+        rows.action,
+        rows.reward.astype(np.float32),
+        rows.next_observation,
+        rows.terminated,
+        np.ones(count, np.float32),
+        np.arange(count),
+    )
+
+
+def update_v_alone(learner: Learner, batch: Batch) -> None:
+    """A step of V towards the same target; Q, its moments and the count of updates stay."""
+    length = len(learner.theta) // 2
+    vectors = (learner.theta, learner.first_moment, learner.second_moment)
+    kept = [vector[:length].clone() for vector in vectors]
+    target = learner.target.clone()
+    learner.update(batch)
+    for vector, own in zip(vectors, kept, strict=True):
+        vector[:length] = own
+    learner.target.copy_(target)
+    learner.updates -= 1
+
+
+def trained(setting: str, algorithm: type[Algorithm], seed: int, updates: int, extra: int = 0) -> dict[str, Any]:
+    """One run: what it came to."""
+    idle = () if algorithm.has_target else TARGET_SETTINGS
+    settings = {name: value for name, value in (COMMON | SETTINGS[setting]).items() if name not in idle}
+    agent = cdqn.Agent(ENV, algorithm=algorithm, seed=seed, **settings)
+    learner, data, rng = agent.trainer.learner, data_of(seed), np.random.default_rng(seed)
+    learner.choose_backend(updates)
+
+    def drawn() -> Batch:
+        slots = rng.integers(len(data.action), size=COMMON["batch_size"])
+        return Batch(*(column[slots] for column in data))
+
+    rows = []
+    for _ in range(updates // ROW):
+        found = []
+        for _ in range(ROW):
+            for _ in range(extra):
+                update_v_alone(learner, drawn())
+            found.append(learner.update(drawn()).statistics)
+        rows.append({name: statistics.fmean(one[name] for one in found) for name in found[0]})
+    lags = [abs(row["v_lag"] / row["q_mean"]) for row in rows[len(rows) // 2 :] if "v_lag" in row]
+    return {
+        "q": rows[-1]["q_mean"],
+        "largest_q": max(abs(row["q_mean"]) for row in rows),
+        "bound": 1 / (1 - SETTINGS[setting]["gamma"]),
+        "loss": rows[-1]["loss"],
+        "lag_share": max(lags, default=None),
+        "return": agent.evaluate(20).mean,
+    }
+
+
+def bounded(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
+    for setting, updates in UPDATES.items():
+        for seed in seeds:
+            for name in ("dqn", "cdqn", "rg", "dcdqn"):
+                found = trained(setting, cdqn.algorithms.ALGORITHMS[name], seed, int(scale * updates))
+                yield {"setting": setting, "algorithm": name, "seed": seed} | found
+
+
+def lag(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
+    """V with another step size than three times Q's, and with updates of its own between those of Q."""
+    updates = int(scale * UPDATES["A"])
+    variants = [(kind, 0) for kind in (Tenth, Third, Same, DCDQN, Tenfold)] + [(DCDQN, 1), (DCDQN, 3), (Same, 3)]
+    for seed in seeds:
+        for kind, extra in variants:
+            found = trained("A", kind, seed, updates, extra)
+            yield {"v_step_size": kind.v_step_size, "extra_updates": extra, "seed": seed} | found
+
+
+def random_batch(spec: EnvSpec, size: int) -> Batch:
+    rng = np.random.default_rng(0)
+    observation, following = (
+        rng.integers(2, size=(size, *spec.observation_shape)).astype(spec.observation_dtype) for _ in range(2)
+    )
+    reward, weight = rng.normal(size=size).astype(np.float32), np.ones(size, np.float32)
+    action, slots = rng.integers(spec.num_actions, size=size), np.arange(size)
+    return Batch(observation, action, reward, following, rng.random(size) < 0.1, weight, slots)
+
+
+def cost(repeats: int = 15) -> Iterator[dict[str, Any]]:
+    """A network for vectors, MinAtar's and Atari's, each as its preset has it."""
+    for env, preset, count in (("CartPole-v1", None, 400), ("MinAtar/Breakout-v1", None, 99), ("Pong", "paper-5.1", 5)):
+        learners = []
+        for name in ("cdqn", "dcdqn"):
+            agent = cdqn.Agent(env, algorithm=name, preset=preset, memory_size=1000, warmup_steps=100)
+            agent.trainer.learner.choose_backend(10**6)
+            learners.append(agent.trainer.learner)
+        batch = random_batch(agent.spec, agent.config.batch_size)
+        times: list[list[float]] = [[], []]
+        for repeat in range(repeats + 1):
+            for learner, own in zip(learners, times, strict=True):
+                begin = time.process_time()
+                for _ in range(count):
+                    learner.update(batch)
+                if repeat:  # the first is for compiling
+                    own.append((time.process_time() - begin) / count * 1e3)
+        ratios = sorted(second / first for first, second in zip(*times, strict=True))
+        yield {
+            "network_of": env,
+            "backend": learners[0].backend,
+            **{f"{name}_ms": statistics.median(own) for name, own in zip(("cdqn", "dcdqn"), times, strict=True)},
+            "ratio": statistics.median(ratios),
+            "lowest": ratios[0],
+            "highest": ratios[-1],
+            **{f"{learner.algorithm.name}_parameters": len(learner.theta) for learner in learners},
+        }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=["bounded", "lag", "cost"])
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--scale", type=float, default=1.0, help="of the number of updates")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    torch.set_flush_denormal(True)
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    parts = {"bounded": bounded, "lag": lag}
+    rows = cost() if arguments.part == "cost" else parts[arguments.part](seeds, arguments.scale)
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    with open(arguments.out, "w", newline="", encoding="utf-8") as file:
+        writer = None
+        for row in rows:
+            shown = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in row.items()}
+            if writer is None:
+                writer = csv.DictWriter(file, shown)
+                writer.writeheader()
+            writer.writerow(shown)
+            file.flush()
+            print(*(f"{name} {value}" for name, value in shown.items()), sep=" · ", flush=True)
+
+
+if __name__ == "__main__":
+    main()
