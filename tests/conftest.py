@@ -25,6 +25,18 @@ def _no_waiting_for_the_disk(monkeypatch):
 
 
 @pytest.fixture
+def quick_compile(monkeypatch):
+    """The traced graph itself, without the C++ that Inductor makes of it: a second instead of ten."""
+
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    def trace(function, inputs):
+        return make_fx(function)(*(tensor.clone() for tensor in inputs))
+
+    monkeypatch.setattr("cdqn.training.learner.compile_for", trace)
+
+
+@pytest.fixture
 def small_ray():
     """Ray on this machine; the next test that asks for it finds it there, for it takes long to begin."""
     import ray

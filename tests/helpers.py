@@ -1,5 +1,6 @@
 """Tiny environments and batches shared by the tests."""
 
+import copy
 import resource
 from contextlib import contextmanager
 from functools import partial
@@ -249,6 +250,13 @@ def small_agent():
     return cdqn.CDQN("CartPole-v1", steps=200, **settings)
 
 
+def earn(earned, rewards, gamma=0.5, terminated=True, env=0):
+    """Let an episode of these rewards be observed, step by step."""
+    for number, reward in enumerate(rewards, start=1):
+        over = number == len(rewards)
+        earned.observe(paid([reward], [over and terminated], [env]), np.array([over]), gamma)
+
+
 def make_learner(algorithm="cdqn", seed=0, network=None, **settings):
     """A learner of a small network: 4 observations, 2 actions."""
     if network is None:
@@ -256,7 +264,10 @@ def make_learner(algorithm="cdqn", seed=0, network=None, **settings):
             torch.manual_seed(seed)
             network = MLP(4, 2, (16, 16))
     settings = {"compile": "off", "learning_rate": 1e-3} | settings
-    return Learner({"q": Network(network)}, Config(algorithm=algorithm, **settings))
+    networks = {"q": Network(network)}
+    if algorithm == "dcdqn":
+        networks["v"] = Network(copy.deepcopy(network), has_target=False, learning_rate_factor=3.0)
+    return Learner(networks, Config(algorithm=algorithm, **settings))
 
 
 def train_learner(learner, updates, seed=0, **batch):

@@ -88,6 +88,7 @@ def test_it_begins_with_the_defaults_of_cdqn():
     assert settings[0] == settings[1]
 
 
+@pytest.mark.usefixtures("quick_compile")
 @pytest.mark.parametrize("compile", ["off", "on"])
 def test_resumed_run_is_the_uninterrupted_one(compile, tmp_path):
     small = {"hidden": (8,), "warmup_steps": 60, "memory_size": 200, "steps": 300, "compile": compile}
@@ -100,9 +101,9 @@ def test_resumed_run_is_the_uninterrupted_one(compile, tmp_path):
     assert last == resumed_last != 0
 
 
+@pytest.mark.usefixtures("quick_compile")
 @pytest.mark.parametrize("compile", ["off", "on"])
-def test_gradient_of_v_does_not_shorten_the_step_of_q(compile, monkeypatch):
-    monkeypatch.setattr("cdqn.training.learner.compile_for", lambda function, inputs: function)
+def test_gradient_of_v_does_not_shorten_the_step_of_q(compile):
     learner = cdqn.DCDQN("CartPole-v1", hidden=(8,), gradient_clip_norm=1e-3, compile=compile).trainer.learner
     learner.choose_backend(1)
     norm = learner.update(random_batch(np.random.default_rng(0))).statistics["gradient_norm"]

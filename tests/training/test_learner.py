@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from torch.fx.experimental.proxy_tensor import make_fx
 
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
@@ -228,8 +227,8 @@ def test_compiled_cdqn_equals_eager():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", ["dqn", "rg"])
-def test_compiled_dqn_and_rg_equal_eager(algorithm):
+@pytest.mark.parametrize("algorithm", ["dqn", "rg", "dcdqn"])
+def test_compiled_dqn_rg_and_dcdqn_equal_eager(algorithm):
     compare_backends(algorithm, **({} if algorithm == "rg" else {"target_period_updates": 7}))
 
 
@@ -247,16 +246,6 @@ def minatar_batch(rng):
 def test_compiled_minatar_network_equals_eager():
     network = BoardCNN((10, 10, 4), 2, filters=4, width=16)
     compare_backends("cdqn", network, minatar_batch, target_period_updates=7)
-
-
-@pytest.fixture
-def quick_compile(monkeypatch):
-    """The traced graph itself, without the C++ that Inductor makes of it: a second instead of ten."""
-
-    def trace(function, inputs):
-        return make_fx(function)(*(tensor.clone() for tensor in inputs))
-
-    monkeypatch.setattr("cdqn.training.learner.compile_for", trace)
 
 
 @pytest.mark.usefixtures("quick_compile")

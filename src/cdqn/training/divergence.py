@@ -4,83 +4,21 @@ All of them look at `Progress` rows, in the units of the environment's rewards.
 """
 
 import math
-from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdqn.calibration import discounted_returns
 from cdqn.config import Config
 from cdqn.replay import Transitions
+from cdqn.training.earned import EarnedReturns
 from cdqn.training.events import Progress, Warned
 
 MARGIN = 1.5
 """A learned Q may overshoot a little where the true one is close to its bound (CartPole)."""
 UNPAID = 100.0
 """The bound while every reward was 0, which says nothing of their size: that of rewards of 1 and γ 0.99."""
-
-
-class EarnedReturns:
-    """The discounted returns that finished episodes really had, from each of their states on.
-
-    An episode that was cut off is continued as if it went on paying its mean reward: its Q would be right to do so.
-    """
-
-    EPISODES = 100
-    """Older episodes, of older policies, do not count."""
-
-    def __init__(self, num_envs: int) -> None:
-        self._open: list[list[float]] = [[] for _ in range(num_envs)]
-        self._ranges: deque[tuple[float, float]] = deque(maxlen=self.EPISODES)
-
-    def __len__(self) -> int:
-        return len(self._ranges)
-
-    def observe(self, transitions: Transitions, ended: NDArray[np.bool_], gamma: float | None) -> None:
-        """Take in what was collected in one step; `ended` says where an episode is over, by a time limit too."""
-        columns = (transitions.stream, transitions.reward, transitions.terminated, ended)
-        for env, reward, terminated, over in zip(*(column.tolist() for column in columns), strict=True):
-            self._open[env].append(reward)
-            if terminated or over:
-                if gamma is not None:
-                    self._ranges.append(_earned_range(self._open[env], gamma, terminated))
-                self._open[env] = []
-
-    def restart(self) -> None:
-        """The environments were begun anew."""
-        self._open = [[] for _ in self._open]
-
-    def range(self) -> tuple[float, float] | None:
-        """The least and the largest return; None before the first episode has ended."""
-        if not self._ranges:
-            return None
-        lows, highs = zip(*self._ranges, strict=True)
-        return min(lows), max(highs)
-
-    def state_dict(self) -> dict[str, Any]:
-        return {
-            "rewards": np.array([reward for rewards in self._open for reward in rewards]),
-            "counts": np.array([len(rewards) for rewards in self._open], dtype=np.int64),
-            "ranges": np.array(self._ranges).reshape(-1, 2),
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        ends = np.cumsum(state["counts"])[:-1]
-        self._open = [rewards.tolist() for rewards in np.split(np.asarray(state["rewards"]), ends)]
-        pairs = np.asarray(state["ranges"]).tolist()
-        self._ranges = deque(((low, high) for low, high in pairs), maxlen=self.EPISODES)
-
-
-def _earned_range(rewards: list[float], gamma: float, terminated: bool) -> tuple[float, float]:
-    """The least and the largest discounted return along one episode."""
-    reward_T = np.array(rewards)
-    return_T = discounted_returns(reward_T, gamma)
-    if not terminated and gamma < 1:
-        left_T = np.arange(len(rewards), 0, -1)
-        return_T = return_T + gamma**left_T * reward_T.mean() / (1 - gamma)
-    return float(return_T.min()), float(return_T.max())
 
 
 class DivergenceWatch:
@@ -201,21 +139,28 @@ class LagWatch:
 
     SHARE = 0.05
     """Of |Q|. On fixed data of CartPole nothing was learned at 0.08, and nothing was lost at 0.004."""
-    PATIENCE = 5
-    """Rows in sequence: when Q sets out from 0, a V that is on its way may be far from it for a while."""
+    PATIENCE = 5_000
+    """Updates in sequence: when Q sets out from 0, a V that is on its way may be far from it for a while."""
 
     def __init__(self) -> None:
-        self.rows = 0
+        self.behind_since: int | None = None
+        """The update from which on V was behind at every row."""
+        self.told = False
 
     def check(self, progress: Progress, unit: float = 1.0) -> str | None:
-        """A warning once V has been behind for some rows; again only after it has caught up."""
+        """A warning once V has been behind for some time; again only after it has caught up."""
         lag, q = progress.statistics.get("v_lag"), progress.q_mean
         if lag is None or q is None:
             return None
         lag *= unit
-        self.rows = self.rows + 1 if abs(lag) > self.SHARE * abs(q) else 0
-        if self.rows != self.PATIENCE:
+        if abs(lag) <= self.SHARE * abs(q):
+            self.behind_since, self.told = None, False
             return None
+        if self.behind_since is None:
+            self.behind_since = progress.update
+        if self.told or progress.update - self.behind_since < self.PATIENCE:
+            return None
+        self.told = True
         side = "below" if lag > 0 else "above"
         return f"V does not follow: it is {abs(lag):.4g} {side} the target that it stands for, and Q is {q:.4g}"
 
@@ -321,7 +266,8 @@ class Watch:
             "rows_beyond": self._overestimation.rows,
             "distance_beyond": self._overestimation.distance,
             "q_points": np.array(self._slow_mode.points),
-            "rows_behind": self._lag.rows,
+            "behind_since": self._lag.behind_since,
+            "lag_told": self._lag.told,
             "begun": self._begun,
             "idle_told": self._idle_told,
         }
@@ -334,6 +280,7 @@ class Watch:
         self._overestimation.rows = int(state["rows_beyond"])
         self._overestimation.distance = float(state["distance_beyond"])
         self._slow_mode.points = np.asarray(state["q_points"]).tolist()
-        self._lag.rows = int(state.get("rows_behind", 0))
+        self._lag.behind_since = state.get("behind_since")
+        self._lag.told = bool(state.get("lag_told", False))
         self._begun = bool(state["begun"])
         self._idle_told = bool(state.get("idle_told", False))

@@ -250,7 +250,7 @@ class Learner:
         pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
         flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
         lengths = [parameter_count(network) for network in self.networks.values()]
-        pieces = zip(*(vector.split(lengths) for vector in (theta, first, second, flat_gradient)), strict=True)
+        pieces = zip(*(torch.split(vector, lengths) for vector in (theta, first, second, flat_gradient)), strict=True)
         norms = []
         for factor, own in zip(self._factors.values(), pieces, strict=True):
             gradient, norm = clip_norm(own[3], self.config.gradient_clip_norm)
