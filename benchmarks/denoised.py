@@ -29,6 +29,7 @@ from cdqn.algorithms import DCDQN, Algorithm
 from cdqn.algorithms.base import TARGET_SETTINGS
 from cdqn.envs import EnvSpec
 from cdqn.experiments.demo.offline import collect_random
+from cdqn.nn.networks import parameter_count
 from cdqn.replay import Batch
 from cdqn.training.learner import Learner
 
@@ -87,7 +88,7 @@ def data_of(seed: int) -> Batch:
 
 def update_v_alone(learner: Learner, batch: Batch) -> None:
     """A step of V towards the same target; Q, its moments and the count of updates stay."""
-    length = len(learner.theta) // 2
+    length = parameter_count(learner.networks["q"])
     vectors = (learner.theta, learner.first_moment, learner.second_moment)
     kept = [vector[:length].clone() for vector in vectors]
     target = learner.target.clone()

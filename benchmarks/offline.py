@@ -91,7 +91,7 @@ def with_d3rlpy(env_name, name, data, seed, updates):
         data["actions"],
         data["rewards"],
         data["terminations"].astype(np.float32),
-        data["truncations"].astype(np.float32),
+        (data["truncations"] & ~data["terminations"]).astype(np.float32),  # never both, it says
     )
     epochs = model.fit(
         episodes,
@@ -115,6 +115,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--env", default=CARTPOLE)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--updates", type=int, default=5000)
     parser.add_argument("--data", nargs="+", default=["random", "mixed", "expert"])
     parser.add_argument("--methods", nargs="+", default=[*OURS, "d3rlpy DQN", "d3rlpy CQL"])
@@ -125,7 +126,7 @@ def main() -> None:
     agent, found = expert(options.env), []
     earned = agent.evaluate(20, epsilon=0.05).mean
     print(f"the expert has learned for {agent.steps} steps, and earns {earned:.1f}", flush=True)
-    for seed in range(options.seeds):
+    for seed in range(options.first_seed, options.first_seed + options.seeds):
         for kind in options.data:
             data = data_of(options.env, kind, agent, seed)
             for name in options.methods:

@@ -23,8 +23,9 @@ class DCDQN(CDQN):
     """As a multiple of Q's. Between two copies V has a fixed target, and should be there before Q is."""
 
     def networks(self, spec: "EnvSpec", build: BuildNetwork) -> dict[str, Network]:
-        v = Network(build(spec.num_actions), has_target=False, learning_rate_factor=self.v_step_size)
-        return {"q": Network(build(spec.num_actions)), "v": v}
+        v = build(spec.num_actions, dueling=False)  # nobody takes the maximum of V, and it is half as large
+        own_steps = Network(v, has_target=False, learning_rate_factor=self.v_step_size)
+        return {"q": Network(build(spec.num_actions)), "v": own_steps}
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
         config = self.config

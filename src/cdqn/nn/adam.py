@@ -7,7 +7,7 @@ Large networks are not compiled, and use PyTorch's own (`fused_adam_step_`).
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,24 @@ def clip_norm(gradient: Tensor, max_norm: float) -> tuple[Tensor, Tensor]:
     return gradient * torch.clamp(max_norm / (norm + 1e-6), max=1.0), norm
 
 
+def clip_parts(gradient: Tensor, lengths: list[int], max_norm: float) -> tuple[Tensor, Tensor]:
+    """`clip_norm` for each part of the gradient by itself, so that none shortens another; and the norm of the whole."""
+    parts, norms = zip(*(clip_norm(part, max_norm) for part in torch.split(gradient, lengths)), strict=True)
+    return torch.cat(parts), total_norm(norms)
+
+
+def total_norm(norms: Sequence[Tensor]) -> Tensor:
+    """The norm of what has parts of these norms."""
+    return torch.stack(list(norms)).norm() if len(norms) > 1 else norms[0]
+
+
+def parts_of(lengths: list[int], numbers: list[float], like: Tensor) -> Tensor | float:
+    """A vector with one number in each part, or the number itself where all are equal."""
+    if len(set(numbers)) == 1:
+        return numbers[0]
+    return torch.cat([like.new_full((length,), number) for length, number in zip(lengths, numbers, strict=True)])
+
+
 def clip_gradients_(parameters: Iterable[nn.Parameter], max_norm: float) -> Tensor:
     """`clip_norm` for the gradients of parameters, in place; a pass over the memory only where it is needed."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
@@ -39,7 +57,7 @@ def clip_gradients_(parameters: Iterable[nn.Parameter], max_norm: float) -> Tens
 
 
 def adam_step_(
-    theta: Tensor, first: Tensor, second: Tensor, gradient: Tensor, sizes: Tensor, factor: float = 1.0
+    theta: Tensor, first: Tensor, second: Tensor, gradient: Tensor, sizes: Tensor, factor: Tensor | float = 1.0
 ) -> None:
     """One step in place; `sizes` holds what `step_sizes` returned, `first` and `second` the two moments.
 
@@ -47,7 +65,7 @@ def adam_step_(
     """
     first.mul_(BETA1).add_(gradient, alpha=1 - BETA1)
     second.mul_(BETA2).addcmul_(gradient, gradient, value=1 - BETA2)
-    step_size = sizes[0] if factor == 1 else factor * sizes[0]
+    step_size = sizes[0] if isinstance(factor, float) and factor == 1 else factor * sizes[0]
     theta.sub_(step_size * first / (second.sqrt() * sizes[1] + sizes[2]))
 
 

@@ -26,7 +26,15 @@ from cdqn.algorithms import Algorithm, Assessment, Network, TensorBatch
 from cdqn.algorithms.base import Forward, Networks
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
-from cdqn.nn.adam import adam_step_, clip_gradients_, clip_norm, fused_adam_step_, step_sizes
+from cdqn.nn.adam import (
+    adam_step_,
+    clip_gradients_,
+    clip_parts,
+    fused_adam_step_,
+    parts_of,
+    step_sizes,
+    total_norm,
+)
 from cdqn.nn.flat import flat_of, flatten_, point_, views
 from cdqn.nn.networks import DuelingCNN, parameter_count
 from cdqn.replay import Batch
@@ -200,7 +208,7 @@ class Learner:
             norms.append(clip_gradients_(self.networks[name].parameters(), self.config.gradient_clip_norm))
             rate = self.learning_rate * self._factors[name]
             fused_adam_step_(triples, self.updates + 1, rate, self.config.adam_epsilon)
-        return td_error_abs_B, torch.cat([stats, _total(norms)])
+        return td_error_abs_B, torch.cat([stats, total_norm(norms).unsqueeze(0)])
 
     @contextmanager
     def _training_mode(self) -> Iterator[None]:
@@ -250,13 +258,10 @@ class Learner:
         pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
         flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
         lengths = [parameter_count(network) for network in self.networks.values()]
-        pieces = zip(*(torch.split(vector, lengths) for vector in (theta, first, second, flat_gradient)), strict=True)
-        norms = []
-        for factor, own in zip(self._factors.values(), pieces, strict=True):
-            gradient, norm = clip_norm(own[3], self.config.gradient_clip_norm)
-            adam_step_(own[0], own[1], own[2], gradient, sizes, factor)
-            norms.append(norm)
-        return td_error_abs_B, torch.cat([stats, _total(norms)])
+        gradient, norm = clip_parts(flat_gradient, lengths, self.config.gradient_clip_norm)
+        # One step for all networks: steps on parts of a vector would be built as copies of the whole.
+        adam_step_(theta, first, second, gradient, sizes, parts_of(lengths, list(self._factors.values()), theta))
+        return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
     def _functions(self, parameters: Mapping[str, Tensor]) -> dict[str, Forward]:
         """The networks as functions of observations, with these parameters."""
@@ -273,11 +278,6 @@ def _changes_by_mode(networks: nn.Module) -> bool:
     """Whether training differs from acting, as with batch normalisation and dropout."""
     kinds = (nn.modules.batchnorm._NormBase, nn.modules.dropout._DropoutNd)
     return any(True for _ in networks.buffers()) or any(isinstance(module, kinds) for module in networks.modules())
-
-
-def _total(norms: list[Tensor]) -> Tensor:
-    """The norm of the gradient of all networks, which are clipped one by one: none shortens the step of another."""
-    return torch.stack(norms).norm(keepdim=True) if len(norms) > 1 else norms[0].unsqueeze(0)
 
 
 def _to_tensors(batch: Batch, device: torch.device) -> TensorBatch:
