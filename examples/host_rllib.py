@@ -14,9 +14,12 @@ def main(steps: int = 20_000, env_runners: int = 2) -> float:
         .fault_tolerance(restart_failed_env_runners=True)
     )
     algorithm = config.build_algo()
-    best = 0.0
-    while algorithm.metrics.peek(("env_runners", "num_env_steps_sampled_lifetime"), default=0) < steps:
-        best = max(best, algorithm.train()["env_runners"].get("episode_return_mean", 0.0))
+    best, sampled = 0.0, 0
+    while sampled < steps:
+        found = algorithm.train()["env_runners"]
+        mean, sampled = found.get("episode_return_mean", 0.0), int(found["num_env_steps_sampled_lifetime"])
+        best = max(best, mean)
+        print(f"{sampled:,} steps: mean return {mean:.0f}")
     algorithm.stop()
     return best
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from cdqn.nn.adam import adam_step_, clip_norm, step_sizes
+from cdqn.nn.adam import adam_step_, clip_norm, clip_parts, parts_of, step_sizes
 
 
 @pytest.mark.parametrize("max_norm", [0.5, 10.0, math.inf])
@@ -51,3 +51,26 @@ def test_norm_is_reported_as_it_was_before_clipping():
 def test_short_gradient_is_left_as_it_is():
     gradient, _ = clip_norm(torch.tensor([0.3, 0.4]), 10.0)
     assert torch.equal(gradient, torch.tensor([0.3, 0.4]))
+
+
+def test_parts_are_clipped_one_by_one_and_the_norm_is_that_of_the_whole():
+    gradient = torch.tensor([30.0, 40.0, 0.3, 0.4, 0.0])
+    clipped, norm = clip_parts(gradient, [2, 3], 10.0)
+    torch.testing.assert_close(clipped, torch.tensor([6.0, 8.0, 0.3, 0.4, 0.0]), rtol=1e-5, atol=0)
+    torch.testing.assert_close(norm, gradient.norm())
+
+
+def test_a_single_part_is_clipped_to_the_same_bits_as_the_whole():
+    gradient = torch.randn(1000, generator=torch.Generator().manual_seed(0)) * 10
+    for ours, whole in zip(clip_parts(gradient, [1000], 10.0), clip_norm(gradient, 10.0), strict=True):
+        assert torch.equal(ours, whole)
+
+
+def test_factor_of_each_part_multiplies_its_steps_alone():
+    start, gradient = torch.zeros(5), torch.tensor([1.0, -2.0, 3.0, -4.0, 5.0])
+    plain, own = start.clone(), start.clone()
+    sizes = torch.tensor(step_sizes(1, 0.1, 1e-8))
+    adam_step_(plain, start.clone(), start.clone(), gradient, sizes)
+    adam_step_(own, start.clone(), start.clone(), gradient, sizes, parts_of([2, 3], [1.0, 3.0], start))
+    torch.testing.assert_close(own, plain * torch.tensor([1.0, 1.0, 3.0, 3.0, 3.0]))
+    assert parts_of([2, 3], [3.0, 3.0], start) == 3.0, "a number is cheaper than a vector of it"
