@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 import cdqn
 from cdqn.envs import describe, make_vec, require_kind
 from cdqn.envs.observations import adapted
-from cdqn.errors import ConfigError, UnsupportedEnvironmentError
+from cdqn.errors import ConfigError, MissingPackageError, UnsupportedEnvironmentError
 from cdqn.storage.named_code import WithArguments, import_named
 from helpers import CountingEnv
 
@@ -242,3 +242,19 @@ def test_minatar_episode_depends_on_its_seed_and_actions_alone():
         for _ in range(3):
             used.step(np.array([2]))  # to the right
         assert np.array_equal(begin(used, seed), begin(fresh, seed)), seed
+
+
+@pytest.mark.parametrize(
+    ("told", "words"),
+    [
+        ("Box2D is not installed, run `pip install swig`", r"LunarLander-v3 needs Box2D: pip install 'cdqn\[box2d\]'$"),
+        ("pygame is not installed", "LunarLander-v3 needs a package: pygame is not installed$"),
+    ],
+)
+def test_missing_package_of_an_environment_is_named_with_what_installs_it(told, words, monkeypatch):
+    def absent(*_, **__):
+        raise gym.error.DependencyNotInstalled(told)
+
+    monkeypatch.setattr(gym, "make", absent)
+    with pytest.raises(MissingPackageError, match=words):
+        make_vec("LunarLander-v3", 1)

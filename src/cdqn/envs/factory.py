@@ -263,7 +263,9 @@ def _made(env_id: str, make: Callable[..., Any], render_mode: str | None) -> Any
     except CdqnError:  # says itself what to do
         raise
     except gym.error.DependencyNotInstalled as error:
-        raise MissingPackageError(f"{env_id} needs a package that is not installed: {error}") from error
+        # Gymnasium's own advice for Box2D is to build it from source.
+        remedy = "Box2D: pip install 'cdqn[box2d]'" if "Box2D" in str(error) else f"a package: {error}"
+        raise MissingPackageError(f"{env_id} needs {remedy}") from error
     except Exception as error:  # whatever the constructor of somebody's environment raises
         raise UnsupportedEnvironmentError(f"{env_id} cannot be made: {type(error).__name__}: {error}") from error
 
