@@ -9,8 +9,25 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # before NumPy and PyTorch are imported, and for the processes that tests start
 
+# Else Ray's processes give way to all other tests, and a worker waits for them.
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  its own name
+
 import pytest  # noqa: E402
 import torch  # noqa: E402
+
+
+def pytest_collection_modifyitems(config, items):
+    """Slow tests first in the share of each worker: none is left for the end, when others have nothing to do.
+
+    A worker begins with its part of the list, and takes over from others when it is through (--dist worksteal).
+    """
+    workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    rest = [item for item in items if not item.get_closest_marker("slow")]
+    items[:] = []
+    for worker in range(workers):
+        begin, end = (len(rest) * number // workers for number in (worker, worker + 1))
+        items += [*slow[worker::workers], *rest[begin:end]]
 
 
 @pytest.fixture(autouse=True)
