@@ -107,7 +107,7 @@ def test_parts_of_a_dict_are_joined_as_in_an_environment():
 
 def test_environment_that_is_not_registered_is_not_imported(monkeypatch):
     env = gym.make("CartPole-v1")
-    env.unwrapped.spec.id = "Trap-v0"
+    env.unwrapped.spec.id = "NobodyRegistersThis-v0"
     env.unwrapped.spec.entry_point = "trap_module:Trap"
     monkeypatch.setattr(type(env), "spec", env.unwrapped.spec)
     written(env, "trap/random-v0", episodes=2)
