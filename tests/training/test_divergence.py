@@ -170,9 +170,6 @@ def test_rows_before_the_first_update_are_no_points():
     assert watch.points == []
 
 
-# advice
-
-
 # V behind its target
 
 
@@ -208,6 +205,9 @@ def test_lag_is_told_with_the_period_that_would_help():
     told = [warned for row in rows for warned in watch.check(row, 1.0, 10**6)]
     assert [(warned.topic, warned.step) for warned in told] == [("lagging", 500)]
     assert told[0].message.endswith("; raise target_period_updates (now 20), or use algorithm cdqn")
+
+
+# advice
 
 
 def test_advice_for_dqn_with_a_short_period_is_to_lengthen_it():
