@@ -164,6 +164,20 @@ def test_without_a_terminal_there_is_a_line_for_every_twentieth_and_every_warnin
     assert all(letter.isprintable() or letter == "\n" for letter in text)
 
 
+def test_long_run_without_a_terminal_is_heard_of_every_ten_minutes():
+    console, clock = pipe(), Clock()
+    with TrainingDisplay("C-DQN", 0, 50_000_000, console, clock) as display:
+        for minute in range(1, 26):
+            clock.now = 60.0 * minute
+            display(progress(step=1000 * minute), None)
+        clock.now += 60
+        display(progress(step=2_500_000), None)
+        clock.now += 540
+        display(progress(step=2_509_000), None)
+    told = [line.split(" of ")[0] for line in console.file.getvalue().splitlines()]
+    assert told == ["step 10,000", "step 20,000", "step 2,500,000"]
+
+
 def test_time_left_of_a_resumed_run_is_told_from_what_was_done_since():
     console, clock = pipe(), Clock()
     with TrainingDisplay("C-DQN", 900, 1000, console, clock) as display:

@@ -30,6 +30,8 @@ from cdqn.training.events import Event, Row
 COMPILING = "compiling the update (about ten seconds, once)"
 LINES = 20
 """Of a run where there is no terminal: one for every 5 %."""
+SILENCE_SECONDS = 600.0
+"""After which there is one more, however little was done: 5 % of a run of the paper take a day."""
 BAR, RETURN, SHORTEST_NAME = 10, 16, 12
 """Columns that a bar, a return and a name are left at least."""
 
@@ -197,7 +199,7 @@ class CountDisplay(_Display):
 
 
 class RunsDisplay(_Display):
-    """One line for each of several runs that is under way; without a terminal one for every 5 % of all."""
+    """One line for each of several runs that is under way; without a terminal one now and then."""
 
     def __init__(
         self,
@@ -271,13 +273,16 @@ class _Steps:
         self.until = until
         self._first = first
         self._clock = clock
-        self._begun = clock()
+        self._begun = self._told_at = clock()
         self._told = LINES * first // max(until, 1)
 
     def due(self, step: int) -> bool:
-        """True once for every line."""
+        """True once for every line: one for each of `LINES` parts, and one after each `SILENCE_SECONDS` without."""
         before, self._told = self._told, max(self._told, LINES * step // self.until)
-        return self._told > before
+        due = self._told > before or self._clock() - self._told_at >= SILENCE_SECONDS
+        if due:
+            self._told_at = self._clock()
+        return due
 
     def describe(self, step: int) -> str:
         passed, done = self._clock() - self._begun, step - self._first
