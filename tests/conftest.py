@@ -16,6 +16,11 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 
 
+def pytest_xdist_auto_num_workers(config):
+    """One more than cores, for `-n auto`: some tests wait, for processes that they have started or killed."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(config, items):
     """Slow tests first in the share of each worker: none is left for the end, when others have nothing to do.
 

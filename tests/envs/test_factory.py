@@ -59,31 +59,6 @@ def test_vector_env_comes_back_as_it_is():
     assert make_vec(env, 4) is env
 
 
-@pytest.mark.parametrize(
-    ("wrong", "near"), [("CartPol-v1", "CartPole-v1"), ("cartpole-v1", "CartPole-v1"), ("Acrobot1", "Acrobot-v1")]
-)
-def test_unknown_id_is_answered_with_the_nearest_name(wrong, near):
-    with pytest.raises(UnsupportedEnvironmentError) as caught:
-        make_vec(wrong, 1)
-    assert wrong in str(caught.value)
-    assert near in str(caught.value)
-
-
-def test_id_like_nothing_at_all_points_to_the_list():
-    with pytest.raises(UnsupportedEnvironmentError, match="cdqn list"):
-        make_vec("xqzwv", 1)
-
-
-def test_unknown_version_is_an_error_not_another_environment():
-    with pytest.raises(UnsupportedEnvironmentError, match="CartPole"):
-        make_vec("CartPole-v99", 1)
-
-
-def test_module_that_does_not_exist_is_named():
-    with pytest.raises(UnsupportedEnvironmentError, match="no_such_module"):
-        make_vec("no_such_module:Env-v0", 1)
-
-
 @pytest.mark.parametrize("actions", [Box(-1, 1, (2,)), MultiDiscrete([2, 3])], ids=["Box", "MultiDiscrete"])
 def test_actions_that_are_no_finite_set_are_refused(actions):
     with pytest.raises(UnsupportedEnvironmentError, match=r"actions .*Discrete"):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from cdqn.cli.main import main
-from cdqn.envs import factory
+from cdqn.envs import names
 from cdqn.report import learning_curve
 from run_files import one_line
 
@@ -90,7 +90,7 @@ def test_run_of_a_known_package_is_evaluated_resumed_and_played_without_permissi
 
 
 def test_cliff_walking_gets_a_time_limit_unless_one_is_given(here):
-    factory._tell_of_time_limit.cache_clear()
+    names._tell_of_time_limit.cache_clear()
     with pytest.warns(UserWarning, match="no time limit: episodes are cut off after 200 steps"):
         assert main(["train", "CliffWalking-v1", "--out", "run", *QUICK]) == 0
     rows = [json.loads(line) for line in (here / "run" / "metrics.jsonl").read_text().splitlines()]

@@ -152,13 +152,14 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch):
 
 
 def on_a_cluster(**training):
-    settings = {"lr": 1e-3, "train_batch_size": 64, "training_intensity": 16, "n_step": 3}
+    """Few and large parcels: a round of sampling and an update take a tenth of a second each, whatever their size."""
+    settings = {"lr": 2e-3, "train_batch_size": 128, "training_intensity": 16, "n_step": 3}
     settings |= {"num_steps_sampled_before_learning_starts": 500, "target_network_update_freq": 200}
     return (
         CDQNConfig()
         .environment("CartPole-v1")
         .training(epsilon=[(0, 1.0), (2500, 0.05)], **settings | training)
-        .env_runners(num_env_runners=2, rollout_fragment_length=32)
+        .env_runners(num_env_runners=2, rollout_fragment_length=125)
         .learners(num_learners=1)
         .fault_tolerance(restart_failed_env_runners=True)
         .rl_module(model_config={"fcnet_hiddens": [64, 64]})

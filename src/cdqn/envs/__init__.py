@@ -4,19 +4,17 @@ import gymnasium
 
 from cdqn.envs.data import DATA_ENV
 from cdqn.envs.factory import (
-    EnvLike,
     EnvSpec,
     Kind,
-    atari_game,
     default_preprocessing,
     describe,
     kind_of,
     let_go,
     make_vec,
-    module_of,
     observation_adapter,
     require_kind,
 )
+from cdqn.envs.names import EnvLike, atari_game, module_of
 
 __all__ = [
     "DATA_ENV",

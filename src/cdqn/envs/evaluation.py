@@ -15,7 +15,7 @@ import numpy as np
 from gymnasium import wrappers
 from gymnasium.vector import SyncVectorEnv, VectorEnv, VectorWrapper
 
-from cdqn.envs.factory import EnvLike
+from cdqn.envs.names import EnvLike
 from cdqn.errors import ConfigError
 
 OBSERVATION, REWARD = "NormalizeObservation", "NormalizeReward"
