@@ -1,6 +1,7 @@
 """What a figure costs, from measurements that are replaced here, and once really made."""
 
 import pytest
+import torch
 
 from cdqn.experiments import costs, reproduce
 
@@ -53,3 +54,34 @@ def test_steps_of_a_game_are_really_measured():
         assert 1e-6 < costs._measure_steps(line.env_id, line.config(0), line.preset) < 1
     assert 1e-10 < costs._seconds_per_table_update() < 1e-3
     assert 1e-7 < costs._seconds_per_fitted_update(50, (8, 8)) < 1
+
+
+def test_a_measurement_is_of_one_thread_and_leaves_their_number_as_it_was():
+    torch.set_num_threads(2)
+    seen = []
+    costs._seconds(lambda: seen.append(torch.get_num_threads()))
+    assert (seen, torch.get_num_threads()) == ([1], 2)
+
+
+def test_an_update_of_figure_8_is_measured_without_what_surrounds_it(monkeypatch):
+    """Data are made and policies evaluated once in hundreds of updates: in a short measurement they would prevail."""
+    from cdqn.experiments.wet_chicken import runs
+
+    measuring = []
+    seconds = costs._seconds
+
+    def noticed(work):
+        measuring.append(True)
+        try:
+            return seconds(work)
+        finally:
+            measuring.pop()
+
+    def make_data(*arguments, made=runs.make_data):
+        assert not measuring
+        return made(*arguments)
+
+    monkeypatch.setattr(costs, "_seconds", noticed)
+    monkeypatch.setattr(runs, "make_data", make_data)
+    monkeypatch.setattr(runs, "_record", lambda *_: pytest.fail("a policy is evaluated"))
+    assert costs._seconds_per_fitted_update(40, (8,)) > 0

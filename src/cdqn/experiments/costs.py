@@ -106,10 +106,17 @@ def of_games(name: str, scale: str) -> Cost:
 
 
 def _seconds(work: Callable[[], Any]) -> float:
-    """Of this process alone, whatever else the machine does."""
+    """Of this process alone, whatever else the machine does, and of one thread: runs have a core each."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # threads that wait for each other on a busy machine count as work
     begun = time.process_time()
-    work()
-    return time.process_time() - begun
+    try:
+        work()
+        return time.process_time() - begun
+    finally:
+        torch.set_num_threads(threads)
 
 
 @cache
@@ -126,13 +133,17 @@ def _seconds_per_table_update() -> float:
 @cache
 def _seconds_per_fitted_update(batch_size: int, hidden: tuple[int, ...]) -> float:
     """Of one repeat, as one of four that are learned together."""
-    from cdqn.experiments.wet_chicken.runs import WetChickenSetting, train_group
+    import torch
 
-    setting = WetChickenSetting(
-        repeats=4, epochs=1, transitions=20 * batch_size, batch_size=batch_size, hidden=hidden, evaluation_trials=1
-    )
-    seconds = min(_seconds(lambda: train_group(setting, "cdqn", range(4), 0, None)) for _ in range(2))
-    return seconds / (4 * 20)
+    from cdqn.experiments.wet_chicken.runs import WetChickenSetting, make_learner
+
+    updates, repeats = 40, 4
+    transitions = updates * batch_size
+    setting = WetChickenSetting(repeats, transitions=transitions, batch_size=batch_size, hidden=hidden)
+    learner = make_learner(setting, "cdqn", range(repeats), 0)
+    order = torch.arange(transitions).expand(repeats, -1).contiguous()
+    seconds = min(_seconds(lambda: learner.epoch(order, setting.learning_rate)) for _ in range(2))
+    return seconds / (repeats * updates)
 
 
 def _seconds_per_step(env_id: str, config: Any, preset: str) -> float:

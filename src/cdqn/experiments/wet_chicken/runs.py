@@ -153,7 +153,7 @@ def train_group(
 
     Without a folder nothing is saved.
     """
-    learner = _make_learner(setting, algorithm, repeats, seed)
+    learner = make_learner(setting, algorithm, repeats, seed)
     network = learner.network
     epochs = setting.evaluated_epochs
     history = History(
@@ -179,7 +179,7 @@ def train_group(
     return history
 
 
-def _make_learner(setting: WetChickenSetting, algorithm: str, repeats: Sequence[int], seed: int) -> FittedQ:
+def make_learner(setting: WetChickenSetting, algorithm: str, repeats: Sequence[int], seed: int) -> FittedQ:
     """With first weights that are the same for every algorithm."""
     widths = (1, *setting.hidden, NUM_ACTIONS)
 
