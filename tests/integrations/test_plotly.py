@@ -51,6 +51,13 @@ def test_bars_have_error_bars():
     assert data[0]["error_y"]["array"] == [0.3]
 
 
+@pytest.mark.parametrize(("count", "named"), [(4, True), (5, False)])
+def test_names_below_bars_do_not_run_into_each_other(count, named):
+    points = [Point("cdqn", f"seed {seed}", 0, "final_energy", 1.0, 0.1) for seed in range(count)]
+    _, layout = figure_of(points)
+    assert layout["xaxis"]["showticklabels"] is named
+
+
 def test_missing_package_is_told_with_the_line_that_installs_it(monkeypatch):
     for name in [module for module in sys.modules if module.partition(".")[0] == "plotly"]:
         monkeypatch.delitem(sys.modules, name)

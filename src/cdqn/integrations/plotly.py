@@ -6,6 +6,8 @@ from typing import Any
 from cdqn.errors import MissingPackageError
 
 HEIGHT_PIXELS = 380
+MOST_LABELS = 4
+"""Names below the bars: more than these would run into each other, and the legend has them too."""
 MOST_DECADES = 8.0
 # Four buttons that nobody needs here would cover the title on a phone.
 _CONFIG = {"responsive": True, "displaylogo": False, "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d"]}
@@ -32,7 +34,8 @@ def chart(name: str, chart: Any) -> str:
         height=HEIGHT_PIXELS,
         margin={"l": 60, "r": 12, "t": 40 if chart.title else 16, "b": 45},
         legend={"orientation": "h", "yanchor": "top", "y": -0.18, "font": {"size": 11}},
-        xaxis={"title": chart.x_label, "type": "log" if chart.log_x else None},
+        xaxis={"title": chart.x_label, "type": "log" if chart.log_x else None}
+        | {"showticklabels": not chart.bars or len(chart.series) <= MOST_LABELS},
         yaxis={"title": chart.y_label, "exponentformat": "power"} | _y_axis(chart),
         font={"family": "system-ui, sans-serif"},
         hovermode="closest",

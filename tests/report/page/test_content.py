@@ -72,6 +72,14 @@ def test_single_numbers_are_bars():
     assert [series.colour for series in chart.series] == ["#E69F00", "#56B4E9"]
 
 
+def test_last_tests_of_the_runs_are_bars_and_their_curves_are_not():
+    points = [Point("cdqn", f"seed {seed}", 133_333.0, "final_energy", 0.74, 0.1) for seed in (0, 1)]
+    points += [Point("cdqn", "seed 0", time, "energy", 0.8, 0.1) for time in (100.0, 200.0)]
+    final, curve = charts_of(points, [])
+    assert (final.bars, final.x_label, final.y_label) == (True, "", "energy of the last policy")
+    assert (curve.bars, curve.x_label) == (False, "simulated time")
+
+
 def test_values_that_are_no_numbers_are_left_out():
     points = [Point("dqn", "A", step, "loss", value, 0.1) for step, value in ((1, 1.0), (2, float("inf")), (3, 2.0))]
     (chart,) = charts_of(points, [])

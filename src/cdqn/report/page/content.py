@@ -29,9 +29,13 @@ QUANTITY_LABELS = {
     "average_reward": "average reward per step",
     "q_distance": "distance between the learned Q",
     "energy": "energy",
+    "final_energy": "energy of the last policy",
+    "failed_episodes": "failed episodes of the last policy",
     "kappa": "condition number",
     "test_score": "test score",
 }
+X_LABELS = {"average_reward": "epochs", "q_distance": "epochs", "energy": "simulated time", "kappa": "N or 1/(1 − γ)"}
+"""Of curves that are not drawn over steps."""
 
 
 class Series(NamedTuple):
@@ -183,12 +187,12 @@ def _chart_key(point: Point) -> tuple[str, str]:
 
 
 def _chart(quantity: str, panel: str, ours: Sequence[Point], theirs: Sequence[Point]) -> Chart:
-    bars = all(point.step == 0 for point in (*ours, *theirs))
     series = [*_series(ours, panel, False), *_series(theirs, panel, True)]
+    bars = all(len(line.x) == 1 for line in series)
     x = [value for line in series for value in line.x]
     y = [value for line in series for value in line.y]
-    label = QUANTITY_LABELS.get(quantity, quantity)
-    return Chart(panel, "" if bars else "steps", label, _is_wide(x) and not bars, _is_wide(y), bars, series)
+    over, label = "" if bars else X_LABELS.get(quantity, "steps"), QUANTITY_LABELS.get(quantity, quantity)
+    return Chart(panel, over, label, _is_wide(x) and not bars, _is_wide(y), bars, series)
 
 
 def _series(points: Iterable[Point], panel: str, published: bool) -> list[Series]:
