@@ -9,30 +9,29 @@ import os
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[_name] = "1"  # before NumPy and PyTorch are imported, and for the processes that tests start
 
-# Else Ray's processes give way to all other tests, and a worker waits for them.
+# Else Ray's processes give way to all other tests, and a worker waits for them; and it starts some that nobody needs.
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112  its own name
+os.environ["RAY_prestart_worker_first_driver"] = "0"  # noqa: SIM112
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
 
 
-def pytest_xdist_auto_num_workers(config):
-    """One more than cores, for `-n auto`: some tests wait, for processes that they have started or killed."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_modifyitems(config, items):
     """Slow tests first in the share of each worker: none is left for the end, when others have nothing to do.
 
-    A worker begins with its part of the list, and takes over from others when it is through (--dist worksteal).
+    A worker begins with its part of the list, and takes over from others when it is through (--dist worksteal). Tests
+    of Ray go to the first, one after the other, so that it is begun once.
     """
     workers = getattr(config, "workerinput", {}).get("workercount", 1)
-    slow = [item for item in items if item.get_closest_marker("slow")]
-    rest = [item for item in items if not item.get_closest_marker("slow")]
+    of_ray = [item for item in items if "small_ray" in item.fixturenames]
+    others = [item for item in items if "small_ray" not in item.fixturenames]
+    slow = [item for item in others if item.get_closest_marker("slow")]
+    rest = [item for item in others if not item.get_closest_marker("slow")]
     items[:] = []
     for worker in range(workers):
         begin, end = (len(rest) * number // workers for number in (worker, worker + 1))
-        items += [*slow[worker::workers], *rest[begin:end]]
+        items += [*(of_ray if worker == 0 else ()), *slow[worker::workers], *rest[begin:end]]
 
 
 @pytest.fixture(autouse=True)

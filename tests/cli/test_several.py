@@ -25,7 +25,7 @@ def test_each_file_that_was_written_is_a_line(tmp_path, capsys):
 
 @pytest.mark.slow
 def test_comparison_that_is_killed_leaves_no_process_behind_and_resumes(here):
-    flags = ["--algorithms", "cdqn", "--seeds", "2", "--steps", "12000", "--jobs", "2", "--out", "both"]
+    flags = ["--algorithms", "cdqn", "--seeds", "2", "--steps", "6000", "--jobs", "2", "--out", "both"]
     seldom = ["16" if before == "--update-period-steps" else flag for before, flag in pairwise(["", *SMALL])]
     process = spawn("compare", "CartPole-v1", *flags, *seldom)
     runs = [here / "both" / f"cdqn-seed{seed}" for seed in (0, 1)]
@@ -35,7 +35,7 @@ def test_comparison_that_is_killed_leaves_no_process_behind_and_resumes(here):
     assert process.returncode == -signal.SIGKILL
     assert "Traceback" not in err
     stopped = [newest_step(run) for run in runs]
-    assert all(0 < step < 12000 for step in stopped)
+    assert all(0 < step < 6000 for step in stopped)
     assert any(step % 1000 for step in stopped), "the runs under way were not saved where they stopped"
     assert main(["resume", "both", "--jobs", "1"]) == 0
-    assert all(newest_step(run) == 12000 for run in runs)
+    assert all(newest_step(run) == 6000 for run in runs)

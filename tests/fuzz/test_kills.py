@@ -12,8 +12,8 @@ from run_files import assert_same_end
 SHORT = ["--hidden", "8", "--warmup-steps", "40", "--log-period-steps", "30", "--checkpoint-period-steps", "60"]
 SHORT += ["--evaluation-episodes", "1", "--candidate-period-steps", "60"]
 EAGER = ["--compile", "off"]
-CART = ["train", "CartPole-v1", "--steps", "240", "--memory-size", "100", *SHORT]
-FRAMES = ["train", "Breakout", "--preset", "paper-5.1", "--steps", "240", "--frame-size", "40", "36", "--channels"]
+CART = ["train", "CartPole-v1", "--steps", "180", "--memory-size", "100", *SHORT]
+FRAMES = ["train", "Breakout", "--preset", "paper-5.1", "--steps", "180", "--frame-size", "40", "36", "--channels"]
 FRAMES += ["4", "4", "4", "--memory-size", "100", "--time-limit-steps", "60", "--target-period-updates", "20", *SHORT]
 RUNS = {
     "prioritized": [*CART, *EAGER],
@@ -43,7 +43,7 @@ RUNS = {
         "--warmup-steps",
         "80",
     ],
-    "MinAtar": ["train", "MinAtar/Breakout-v1", "--steps", "240", "--memory-size", "100", *SHORT, *EAGER],
+    "MinAtar": ["train", "MinAtar/Breakout-v1", "--steps", "180", "--memory-size", "100", *SHORT, *EAGER],
     "compiled": [*CART, "--compile", "on"],
 }
 
@@ -57,7 +57,7 @@ def begin_or_resume(name, place):
 def test_killed_runs_end_bit_for_bit_where_the_others_do(name, tmp_path):
     compiled = name == "compiled"
     ended = run_whole([*RUNS[name], "--out", "run"], tmp_path / "whole", count=not compiled)
-    counts = {"step": 270} if compiled else ended.counts
+    counts = {"step": 200} if compiled else ended.counts
     for number in range(times(1, in_round=1)):
         seed = [seed_of_round(), number, *name.encode()]
         random = np.random.default_rng(seed)
