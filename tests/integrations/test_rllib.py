@@ -174,20 +174,8 @@ def weights_of(algorithm):
 
 
 @pytest.mark.slow
-def test_cartpole_is_learned(small_ray):
-    """In one process, where nothing waits for messages. Random play earns about 22."""
-    config = on_a_cluster().env_runners(num_env_runners=0, rollout_fragment_length=8).learners(num_learners=0)
-    algorithm = config.build_algo()
-    returns = [0.0]
-    while len(returns) < 12 and max(returns) < 40:
-        returns.append(algorithm.train()["env_runners"].get("episode_return_mean", 0.0))
-    assert max(returns) >= 40, returns
-    algorithm.stop()
-
-
-@pytest.mark.slow
-def test_training_goes_on_when_an_env_runner_is_killed_and_when_the_algorithm_is_restored(small_ray, tmp_path):
-    """Two env runners, one remote learner."""
+def test_cartpole_is_learned_although_an_env_runner_is_killed_and_the_algorithm_is_restored(small_ray, tmp_path):
+    """Two env runners, one remote learner. Random play earns about 22."""
     algorithm = on_a_cluster().build_algo()
     algorithm.train()
     found = algorithm.train()
@@ -197,8 +185,10 @@ def test_training_goes_on_when_an_env_runner_is_killed_and_when_the_algorithm_is
     small_ray.kill(algorithm.env_runner_group._worker_manager.actors()[1])
     algorithm.save_to_path(tmp_path / "saved")
     weights = weights_of(algorithm)
-    before = found["env_runners"][NUM_ENV_STEPS_SAMPLED_LIFETIME]
-    assert algorithm.train()["env_runners"][NUM_ENV_STEPS_SAMPLED_LIFETIME] >= before + 500
+    returns = [0.0]
+    while len(returns) < 10 and max(returns) < 40:
+        returns.append(algorithm.train()["env_runners"].get("episode_return_mean", 0.0))
+    assert max(returns) >= 40, returns
     assert not np.array_equal(weights_of(algorithm), weights)
     algorithm.restore_from_path(tmp_path / "saved")
     np.testing.assert_array_equal(weights_of(algorithm), weights)
