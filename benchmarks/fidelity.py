@@ -1,11 +1,11 @@
-"""Training curves of runs on Space Invaders under paper-5.1, beside those of the authors.
+"""Training curves of runs of a game under paper-5.1, beside those of the authors where they published them.
 
     cdqn train SpaceInvaders --preset paper-5.1 --algorithm cdqn --seed 1 --until 200000 --out runs/cdqn    (dqn, rg)
-    python benchmarks/fidelity.py runs/cdqn runs/dqn runs/rg
+    python benchmarks/fidelity.py space_invaders runs/cdqn runs/dqn runs/rg
 
-Writes docs/data/space_invaders.csv (loss, return and share of the DQN branch in bins of 40 000 frames, as the authors
-logged them) and docs/figures/space_invaders.png, and prints the mean loss in bins of 200 000 frames beside the
-authors' (docs/data/authors_space_invaders.csv, from their repository Z-T-WANG/ConvergentDQN, MIT licence).
+Writes docs/data/GAME.csv (loss, return and share of the DQN branch in bins of 40 000 frames, as the authors logged
+them) and docs/figures/GAME.png, and prints mean loss and score in bins of 200 000 frames, with the authors' loss of
+docs/data/authors_GAME.csv, from their repository Z-T-WANG/ConvergentDQN, MIT licence. There is one of Space Invaders.
 """
 
 import argparse
@@ -41,10 +41,13 @@ def binned(run: Path, width: int) -> tuple[str, dict[str, dict[int, float]]]:
     return algorithm, {name: {end: float(np.mean(v)) for end, v in bins.items()} for name, bins in values.items()}
 
 
-def authors() -> dict[str, dict[str, dict[int, float]]]:
-    """Algorithm → quantity → end of the bin → mean."""
+def authors(game: str) -> dict[str, dict[str, dict[int, float]]]:
+    """Algorithm → quantity → end of the bin → mean; empty for a game of which they published no data."""
     curves: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
-    with open(DOCS / "data" / "authors_space_invaders.csv", encoding="utf-8") as file:
+    path = DOCS / "data" / f"authors_{game}.csv"
+    if not path.exists():
+        return curves
+    with open(path, encoding="utf-8") as file:
         for row in csv.DictReader(file):
             name = "loss" if row["quantity"] == "mse" else row["quantity"]
             curves[AUTHORS_NAMES[row["algorithm"]]][name][int(row["frames_hi"])] = float(row["mean"])
@@ -53,15 +56,16 @@ def authors() -> dict[str, dict[str, dict[int, float]]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("game", help="as it stands in the names of the files: space_invaders")
     parser.add_argument("runs", type=Path, nargs="+")
     arguments = parser.parse_args()
     mpl.use("agg")
     import matplotlib.pyplot as plt
 
-    theirs = authors()
+    theirs = authors(arguments.game)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained")
     rows = []
-    print("mean logged loss        frames (million)     ours    authors   ratio")
+    print("                        frames (million)     loss     score  authors' loss   ratio")
     for run in arguments.runs:
         algorithm, fine = binned(run, FINE)
         rows += [
@@ -89,15 +93,16 @@ def main() -> None:
         right.plot([(end - COARSE / 2) / 1e6 for end in bins], list(bins.values()), color=COLOURS[algorithm])
         for end in sorted(coarse["loss"]):
             mine, reference = coarse["loss"][end], theirs[algorithm]["loss"].get(end)
-            if reference is not None:
-                interval = f"{(end - COARSE) / 1e6:.1f}–{end / 1e6:.1f}"
-                print(f"{LABELS[algorithm]:<24}{interval:<16}{mine:>10.4f}{reference:>10.4f}{mine / reference:>8.2f}")
+            beside = "" if reference is None else f"{reference:>15.4f}{mine / reference:>8.2f}"
+            interval = f"{(end - COARSE) / 1e6:.1f}–{end / 1e6:.1f}"
+            print(f"{LABELS[algorithm]:<24}{interval:<16}{mine:>10.4f}{coarse['return'][end]:>10.1f}{beside}")
     left.set(yscale="log", xlabel="million frames", ylabel="loss", title="logged loss")
     right.set(xlabel="million frames", ylabel="score", title="training score")
-    left.plot([], [], "o", mfc="none", color="grey", label="authors, means over 0.2 million")
+    if any(curves["loss"] for curves in theirs.values()):
+        left.plot([], [], "o", mfc="none", color="grey", label="authors, means over 0.2 million")
     left.legend(frameon=False)
-    figure.savefig(DOCS / "figures" / "space_invaders.png", dpi=120)
-    with open(DOCS / "data" / "space_invaders.csv", "w", newline="", encoding="utf-8") as file:
+    figure.savefig(DOCS / "figures" / f"{arguments.game}.png", dpi=120)
+    with open(DOCS / "data" / f"{arguments.game}.csv", "w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["algorithm", "quantity", "frames_hi", "mean"])
         writer.writerows(rows)
