@@ -10,7 +10,8 @@ Q-learning, no clipping. Setting A: Huber loss, γ 0.99, 15 000 updates. Setting
 20 000 updates. Written are the mean of max Q(s) over the last 250 updates, the largest such mean of the run, the bound
 r_max/(1−γ), the loss, the largest |v_lag| of the second half as a share of |Q|, and the greedy return over 20 episodes.
 
-`cost`: milliseconds per update of C-DQN and of DC-DQN, alternating, nothing but the update, one thread.
+`cost`: milliseconds per update of C-DQN and of DC-DQN, whose V has a network of its own or a second head on Q's
+features, alternating, nothing but the update, one thread.
 """
 
 import argparse
@@ -70,6 +71,10 @@ class Same(DCDQN):
 
 class Tenfold(DCDQN):
     v_step_size = 10.0
+
+
+class SharedTorso(DCDQN):
+    v_shares_torso = True
 
 
 def data_of(seed: int) -> Batch:
@@ -160,31 +165,33 @@ def random_batch(spec: EnvSpec, size: int) -> Batch:
 
 def cost(repeats: int = 15) -> Iterator[dict[str, Any]]:
     """A network for vectors, MinAtar's and Atari's, each as its preset has it."""
+    algorithms: dict[str, Any] = {"cdqn": "cdqn", "dcdqn": "dcdqn", "dcdqn, shared torso": SharedTorso}
     for env, preset, count in (("CartPole-v1", None, 400), ("MinAtar/Breakout-v1", None, 99), ("Pong", "paper-5.1", 5)):
-        learners = []
-        for name in ("cdqn", "dcdqn"):
-            agent = cdqn.Agent(env, algorithm=name, preset=preset, memory_size=1000, warmup_steps=100)
+        learners, times = {}, {name: [] for name in algorithms}
+        for name, algorithm in algorithms.items():
+            agent = cdqn.Agent(env, algorithm=algorithm, preset=preset, memory_size=1000, warmup_steps=100)
             agent.trainer.learner.choose_backend(10**6)
-            learners.append(agent.trainer.learner)
+            learners[name] = agent.trainer.learner
         batch = random_batch(agent.spec, agent.config.batch_size)
-        times: list[list[float]] = [[], []]
         for repeat in range(repeats + 1):
-            for learner, own in zip(learners, times, strict=True):
+            for name, learner in learners.items():
                 begin = time.process_time()
                 for _ in range(count):
                     learner.update(batch)
                 if repeat:  # the first is for compiling
-                    own.append((time.process_time() - begin) / count * 1e3)
-        ratios = sorted(second / first for first, second in zip(*times, strict=True))
-        yield {
-            "network_of": env,
-            "backend": learners[0].backend,
-            **{f"{name}_ms": statistics.median(own) for name, own in zip(("cdqn", "dcdqn"), times, strict=True)},
-            "ratio": statistics.median(ratios),
-            "lowest": ratios[0],
-            "highest": ratios[-1],
-            **{f"{learner.algorithm.name}_parameters": len(learner.theta) for learner in learners},
-        }
+                    times[name].append((time.process_time() - begin) / count * 1e3)
+        for name, learner in learners.items():
+            ratios = sorted(mine / theirs for mine, theirs in zip(times[name], times["cdqn"], strict=True))
+            yield {
+                "network_of": env,
+                "backend": learner.backend,
+                "algorithm": name,
+                "ms": statistics.median(times[name]),
+                "ratio": statistics.median(ratios),
+                "lowest": ratios[0],
+                "highest": ratios[-1],
+                "parameters": len(learner.theta),
+            }
 
 
 def main() -> None:

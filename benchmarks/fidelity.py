@@ -34,7 +34,7 @@ def binned(run: Path, width: int) -> tuple[str, dict[str, dict[int, float]]]:
         end = -(-FRAMES_PER_STEP * row["step"] // width) * width
         if row["kind"] == "progress" and row["loss"] is not None:
             values["loss"][end].append(row["loss"])
-            if row["dqn_share"] is not None:
+            if row.get("dqn_share") is not None:
                 values["dqn_share"][end].append(row["dqn_share"])
         elif row["kind"] == "episode":
             values["return"][end].append(row["return"])

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 SERVER = multiprocessing.get_context("forkserver")
 PRELOADED = ["cdqn.runs.workers.preloaded", "cdqn.cli.main", "cdqn.runs.suite", "ale_py", "minatar"]
 PRELOADED += ["cdqn.report.learning_curve", "cdqn.report.comparison", "matplotlib.backends.backend_agg"]
+PRELOADED += ["tensorboard.compat.proto.event_pb2", "tensorboard.summary.writer.record_writer"]
 SERVER.set_forkserver_preload(PRELOADED)
 DISK_CALLS = {"open", "write", "flush", "close", "fsync", "replace", "rename", "mkdir", "unlink", "rmdir", "truncate"}
 DISK_CALLS |= {"write_text", "write_bytes", "save_file", "serialize_file", "dump", "flock", "link", "pwrite"}

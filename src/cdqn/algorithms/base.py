@@ -61,13 +61,18 @@ class Network(NamedTuple):
     """Whether a copy of older parameters is kept, which `assess` gets in `target`."""
     learning_rate_factor: float = 1.0
     """Its step size, as a multiple of the setting `learning_rate`."""
+    features_of: str | None = None
+    """Another network, whose features it takes in place of observations; its gradient does not reach that one."""
 
 
 class BuildNetwork(Protocol):
     """Makes a network for the environment's observations as the settings say: kind, widths, first weights."""
 
-    def __call__(self, outputs: int, dueling: bool | None = None) -> nn.Module:
-        """With this many outputs; `dueling` is by default as the setting says."""
+    def __call__(self, outputs: int, dueling: bool | None = None, head_on: nn.Module | None = None) -> nn.Module:
+        """With this many outputs; `dueling` is by default as the setting says.
+
+        `head_on`: another network, for whose features this is to be a second head; see `Network.features_of`.
+        """
 
 
 class Algorithm(ABC):

@@ -21,11 +21,17 @@ class DCDQN(CDQN):
     idle_settings = ("value_transform",)  # the mean of T(y) is not T of the mean
     v_step_size = 3.0
     """As a multiple of Q's. Between two copies V has a fixed target, and should be there before Q is."""
+    v_shares_torso = False
+    """Whether V is a second head on Q's features, which it does not change, in place of a network of its own."""
 
     def networks(self, spec: "EnvSpec", build: BuildNetwork) -> dict[str, Network]:
-        v = build(spec.num_actions, dueling=False)  # nobody takes the maximum of V, and it is half as large
-        own_steps = Network(v, has_target=False, learning_rate_factor=self.v_step_size)
-        return {"q": Network(build(spec.num_actions)), "v": own_steps}
+        # V is without dueling streams: nobody takes its maximum, and it is half as large.
+        if self.v_shares_torso:
+            q = build(spec.num_actions)
+            head = build(spec.num_actions, dueling=False, head_on=q)
+            return {"q": Network(q), "v": Network(head, False, self.v_step_size, features_of="q")}
+        v = build(spec.num_actions, dueling=False)
+        return {"q": Network(build(spec.num_actions)), "v": Network(v, False, self.v_step_size)}
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
         config = self.config

@@ -7,12 +7,13 @@ The dueling head (Wang et al. 2016) is Q = V + A − mean A.
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import conv2d, pad
 
 from cdqn.nn.row_sparse import ConvolutionalBody
 
@@ -80,11 +81,15 @@ class MLP(nn.Module):
         he_initialize(self)
 
     def forward(self, observation: Tensor) -> Tensor:
+        q_BA: Tensor = self.head(self.features(observation))
+        return q_BA
+
+    def features(self, observation: Tensor) -> Tensor:
+        """What the head is given."""
         features = observation.flatten(1).to(self.head.advantage.weight.dtype)
         for layer in self.torso:
             features = torch.relu(layer(features))
-        q_BA: Tensor = self.head(features)
-        return q_BA
+        return features
 
     def numpy_forward(self) -> Callable[[Array], Array]:
         """The same function in NumPy, on the memory of the weights as they are now and will be.
@@ -188,27 +193,40 @@ class DuelingCNN(nn.Module):
     def forward(self, observation: Tensor) -> Tensor:
         if self.fast and observation.device.type == "cpu":
             return self.head.streams(self._fast_hidden(observation))
+        q_BA: Tensor = self.head(self.features(observation))
+        return q_BA
+
+    def features(self, observation: Tensor) -> Tensor:
+        """What the head is given."""
+        if self.fast and observation.device.type == "cpu":
+            x, parameters = self._over_blocks(observation)
+            for stride, weight, bias in zip(self.BLOCK_STRIDES, parameters[::2], parameters[1::2], strict=True):
+                x = torch.relu(conv2d(x, weight, bias, stride))
+            return x.flatten(1)
         x = observation.to(self.head.advantage.weight.dtype, memory_format=torch.channels_last) / 255
         for convolution in self.convolutions:
             x = torch.relu(convolution(x))
-        q_BA: Tensor = self.head(x.flatten(1))
-        return q_BA
+        return x.flatten(1)
 
     def _fast_hidden(self, observation: Tensor) -> Tensor:
-        """The hidden layer; the first convolution as one of 2×2 over blocks of 4×4 pixels: the same sums, faster.
+        """The hidden layer, whose backward pass leaves out rows without a gradient."""
+        blocks, parameters = self._over_blocks(observation)
+        parameters += [self.head.hidden.weight, self.head.hidden.bias]
+        hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, blocks, *parameters)  # type: ignore[no-untyped-call]
+        return hidden
+
+    def _over_blocks(self, observation: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Input and parameters with the first convolution as one of 2×2 over blocks of 4×4 pixels: the same, faster.
 
         The weights are divided by 255 in place of the pixels, of which there are more.
         """
         size, stride, padding = self.KERNELS[0]
         blocks = pixel_blocks(observation, stride, size, padding).to(self.head.advantage.weight.dtype)
-        first, *others = self.convolutions
-        assert isinstance(first, nn.Conv2d)
-        parameters: list[Tensor | None] = [block_weight(first.weight / 255, stride), first.bias]
-        for layer in (*others, self.head.hidden):
-            assert isinstance(layer, nn.Conv2d | nn.Linear)
+        layers: list[Any] = list(self.convolutions)
+        parameters = [block_weight(layers[0].weight / 255, stride), layers[0].bias]
+        for layer in layers[1:]:
             parameters += [layer.weight, layer.bias]
-        hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, blocks, *parameters)  # type: ignore[no-untyped-call]
-        return hidden
+        return blocks, parameters
 
 
 def pixel_blocks(frames: Tensor, block: int, size: int, padding: int) -> Tensor:
@@ -257,11 +275,15 @@ class BoardCNN(nn.Module):
         he_initialize(self)
 
     def forward(self, observation: Tensor) -> Tensor:
+        q_BA: Tensor = self.head(self.features(observation))
+        return q_BA
+
+    def features(self, observation: Tensor) -> Tensor:
+        """What the head is given."""
         channels_first = observation.to(self.head.advantage.weight.dtype).permute(0, 3, 1, 2)
         if observation.dtype == torch.uint8:
             channels_first = channels_first / self.largest_byte
-        q_BA: Tensor = self.head(torch.relu(self.convolution(channels_first)).flatten(1))
-        return q_BA
+        return torch.relu(self.convolution(channels_first)).flatten(1)
 
 
 def feature_size(pixels: int, kernels: Sequence[tuple[int, int, int]]) -> int:

@@ -18,6 +18,7 @@ from cdqn.config import Config
 from cdqn.envs import EnvLike, EnvSpec, atari_game, observation_adapter
 from cdqn.envs.evaluation import REWARD, carries
 from cdqn.errors import CdqnError, ConfigError
+from cdqn.nn.features import second_head
 from cdqn.nn.networks import make_network
 from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformReplay
 from cdqn.storage.named_code import is_code_name, named, named_wrappers
@@ -63,7 +64,10 @@ def make_learner(spec: EnvSpec, config: Config) -> Learner:
 def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[str, Network]:
     """The networks of the algorithm, with their first weights."""
 
-    def build(outputs: int, dueling: bool | None = None) -> nn.Module:
+    def build(outputs: int, dueling: bool | None = None, head_on: nn.Module | None = None) -> nn.Module:
+        dueling = config.dueling if dueling is None else dueling
+        if head_on is not None:
+            return second_head(head_on, outputs, dueling, config.initial_weights)
         if config.network is not None:
             return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
         if not config.hidden and spec.kind != "discrete":
@@ -75,7 +79,6 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
             raise ConfigError(
                 f"initial_weights {config.initial_weights!r}: a table has first values of its own; drop it"
             )
-        dueling = config.dueling if dueling is None else dueling
         board = spec.kind == "board"
         return make_network(
             spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights, board
