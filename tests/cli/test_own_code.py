@@ -73,6 +73,23 @@ def test_own_algorithm_is_compared_with_ours(here, monkeypatch, capsys):
     assert "users_module" in capsys.readouterr().err
 
 
+def test_own_algorithm_takes_part_in_the_suite(here, monkeypatch, capsys):
+    arguments = ["suite", "--scale", "smoke", "--tasks", "CliffWalking", "--seeds", "1", "--jobs", "1"]
+    arguments += ["--out", "suite"]
+    assert main([*arguments, "--algorithms", "users_module:Mine,cdqn"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    ours = next(row for row in rows if row[:2] == ["CliffWalking", "C-DQN"])
+    mine = next(row for row in rows if row[:1] == ["Mine"])
+    assert mine[1:] == ours[2:], "the same algorithm under two names"
+    assert (here / "suite" / "CliffWalking" / "users_module-Mine-seed0").is_dir()
+    forget(monkeypatch)
+    assert main(["resume", "suite"]) == 1
+    assert "--allow-import users_module" in capsys.readouterr().err
+    assert main(["resume", "suite", "--allow-import", "users_module"]) == 0
+    assert main([*arguments, "--algorithms", "users_module:Nothing"]) == 1
+    assert "a class derived from cdqn.algorithms.Algorithm" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("flag", "value", "sentence"),
     [

@@ -20,7 +20,7 @@ class Suite:
     scale: Literal["smoke", "laptop"] = "laptop"
     """smoke: does it run (about a minute a seed); laptop: about 50 000 steps a task (hours on two cores)."""
     algorithms: str = ",".join(OF_THE_PAPER)
-    """Which ones, separated by commas."""
+    """Which ones, separated by commas; your own as module:Class."""
     tasks: str | None = None
     """Which ones, separated by commas; default: all of them."""
     seeds: int = 5

@@ -105,7 +105,8 @@ class Resume:
         if is_comparison(self.run_folder):
             return finish_comparison(self.run_folder, self.where.pool(), self.allow_import)
         if suite.is_suite(self.run_folder):
-            return finish_suite(self.run_folder, suite.planned_runs(self.run_folder), self.where.pool())
+            plan = suite.planned_runs(self.run_folder, self.allow_import)
+            return finish_suite(self.run_folder, plan, self.where.pool())
         if is_sweep(self.run_folder):
             return resume_sweep(self.run_folder, self.where.pool(), self.allow_import)
         with ExitStack() as stack:

@@ -238,17 +238,17 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
 
     rng = np.random.default_rng(0)
     results = results_of(runs)
-    names = list(results)
+    names, shown = list(results), algorithms_in(results)
     columns = min(4, len(names) + 1)
     rows = -(-(len(names) + 1) // columns)
     figure = figure_of(width=3.3 * columns, height=2.5 * rows + 0.6)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for axes, name in zip(panels, names, strict=False):
         task = TASKS[name]
-        for algorithm in algorithms_in(results):
+        for algorithm in shown:
             group = [run for run in runs if task_of(run).name == name and run.algorithm == algorithm]
             if group:
-                look = Look(appearance(algorithm).colour)
+                look = Look(appearance(algorithm, shown).colour)
                 draw_curves(axes, *align_curves([run.evaluations() for run in group]), look)
         axes.axhline(task.reference, color="#999999", linewidth=1, linestyle=(0, (4, 3)))
         axes.set_title(name, fontsize=10.5, loc="left")
@@ -259,10 +259,9 @@ def draw_suite(runs: Sequence[Run]) -> Figure:
     _draw_summary(panels[len(names)], results, rng)
     for axes in panels[len(names) + 1 :]:
         axes.set_visible(False)
-    shown = algorithms_in(results)
     counts = {name: sorted({len(task[name]) for task in results.values() if name in task}) for name in shown}
     seeds = {name: "–".join(str(count) for count in sorted({c[0], c[-1]})) for name, c in counts.items()}
-    handles = [Line2D([], [], color=appearance(name).colour, linewidth=2.5) for name in shown]
+    handles = [Line2D([], [], color=appearance(name, shown).colour, linewidth=2.5) for name in shown]
     labels = [f"{appearance(name).label} ({seeds[name]} seeds)" for name in shown]
     figure.legend(handles, labels, loc="outside lower left", ncols=3, fontsize=10, frameon=False)
     note = "greedy return over steps   line: mean   band: 95 % (t)   dashed: reference   each with its own defaults"
@@ -278,7 +277,7 @@ def _draw_summary(axes: Axes, results: Results, rng: np.random.Generator) -> Non
         for place, algorithm in enumerate(algorithms):
             value, low, high = aggregate(results, algorithm, quantity, rng)
             y = row + 0.22 * (place - (len(algorithms) - 1) / 2)
-            colour = appearance(algorithm).colour
+            colour = appearance(algorithm, algorithms).colour
             axes.plot([low, high], [y, y], color=colour, linewidth=5, alpha=0.3, solid_capstyle="butt")
             axes.plot([value], [y], "o", color=colour, markersize=6)
     axes.set_yticks(range(len(QUANTITIES)), [name.replace(" ", "\n", 1) for name in QUANTITIES], fontsize=9.5)

@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from cdqn.agent import Agent
-from cdqn.algorithms import ALGORITHMS
+from cdqn.algorithms import ALGORITHMS, find_algorithm
 from cdqn.config import Config
 from cdqn.envs import kind_of
 from cdqn.errors import CheckpointError, ConfigError, MissingPackageError
 from cdqn.presets import default_preset, make_config
+from cdqn.runs.comparison import run_name
 from cdqn.runs.run_pool import Plan, PlannedRun, open_plan, read_plan
 from cdqn.storage.files import require_no_links
+from cdqn.storage.named_code import import_allowed, import_pieces, is_code_name
 from cdqn.tasks.suite import TASKS, Task
 
 Scale = Literal["smoke", "laptop"]
@@ -36,21 +38,24 @@ def plan_suite(scale: Scale, tasks: Sequence[str], algorithms: Sequence[str], fi
     if seeds < 1:
         raise ConfigError(f"seeds is {seeds}: a suite needs at least 1")
     chosen = [TASKS[name] for name in _known(tasks, TASKS, "task")]
-    names = _known(algorithms, ALGORITHMS, "algorithm")
-    return {
-        f"{task.name}/{algorithm}-seed{seed}": PlannedRun(task.env_id, _config(scale, task, algorithm, seed))
-        for seed in range(first_seed, first_seed + seeds)
-        for task in chosen
-        for algorithm in names
-    }
+    names = list(dict.fromkeys(_algorithm(name) for name in algorithms))
+    plan: Plan = {}
+    for seed in range(first_seed, first_seed + seeds):
+        for task in chosen:
+            for algorithm in names:
+                config = _config(scale, task, algorithm, seed)
+                plan[f"{task.name}/{run_name(config)}"] = PlannedRun(task.env_id, config)
+    if len({name.lower() for name in plan}) < seeds * len(chosen) * len(names):
+        raise ConfigError(f"two algorithms of {', '.join(names)} have the same name for a folder: rename one of them")
+    return plan
 
 
 def is_suite(folder: Path) -> bool:
     return (folder / "suite.json").exists()
 
 
-def planned_runs(folder: Path) -> Plan:
-    """The runs of a suite that was begun, by name."""
+def planned_runs(folder: Path, allow_import: Iterable[str] = ()) -> Plan:
+    """The runs of a suite that was begun, by name. `allow_import`: as in `cdqn.load`."""
     require_no_links(folder)
     path = folder / "suite.json"
     _, runs = read_plan(path, "a suite")
@@ -60,6 +65,7 @@ def planned_runs(folder: Path) -> Plan:
         env_id = settings.pop("env_id", None)
         if env_id not in known:
             raise CheckpointError(f"{path} is damaged: {name} is of no task of the suite")
+        import_allowed(folder, settings, allow_import)
         plan[name] = PlannedRun(env_id, Config.from_json(settings, str(path)))
     return plan
 
@@ -85,6 +91,15 @@ def _config(scale: Scale, task: Task, algorithm: str, seed: int) -> Config:
     }
     preset = default_preset(kind_of(task.env_id))
     return make_config(algorithm, preset, steps=steps, seed=seed, **settings).resolved()
+
+
+def _algorithm(name: str) -> str:
+    """One of ours, whatever its case, or module:Class, which is imported: the user has typed it."""
+    if not is_code_name(name):
+        return _known([name], ALGORITHMS, "algorithm")[0]
+    import_pieces({"algorithm": name})
+    find_algorithm(name)
+    return name
 
 
 def _known(names: Sequence[str], known: Iterable[str], noun: str) -> list[str]:
