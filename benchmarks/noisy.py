@@ -1,7 +1,8 @@
 """Control tasks in which the next state is random: DC-DQN beside C-DQN, DQN, RG and QRC (docs/denoised.md).
 
     python benchmarks/noisy.py --tasks FrozenLake4x4,FrozenLake8x8 --out runs/noisy
-    python benchmarks/noisy.py --only-read --out runs/noisy --csv docs/data/denoised/noisy.csv
+    python benchmarks/noisy.py --only-read --out runs/noisy --csv docs/data/denoised/noisy.csv \
+        --figure docs/figures/noisy.png
 
 For each task one `cdqn compare`, whose line is printed: every algorithm with its own defaults, seeds from --seed on,
 a greedy evaluation of 100 episodes (30 where they are long) ten times in a run. What is there already is not run
@@ -21,6 +22,9 @@ from typing import Any, NamedTuple
 import gymnasium as gym
 import numpy as np
 from gymnasium.envs.classic_control.cartpole import CartPoleEnv
+
+from cdqn.report.axes import figure_of, save
+from cdqn.report.palette import appearance, in_order
 
 HERE = Path(__file__).parent
 ALGORITHMS = "dcdqn,cdqn,dqn,rg"
@@ -98,6 +102,29 @@ def read(folder: Path) -> list[dict[str, Any]]:
     return rows
 
 
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """A panel for each task: the last evaluation of each run, and their mean with its standard error."""
+    tasks = list(dict.fromkeys(row["task"] for row in rows))
+    figure = figure_of(width=10, height=2.6 * -(-len(tasks) // 3) + 0.3)
+    for axes, task in zip(figure.subplots(-(-len(tasks) // 3), 3).ravel(), tasks, strict=False):
+        names = in_order(row["algorithm"] for row in rows if row["task"] == task)
+        for place, name in enumerate(names):
+            values = [float(row["final"]) for row in rows if (row["task"], row["algorithm"]) == (task, name)]
+            look = appearance(name, names)
+            axes.plot([place] * len(values), values, "o", color=look.colour, alpha=0.3, markersize=4)
+            error = np.std(values, ddof=1) / len(values) ** 0.5
+            axes.errorbar(place, np.mean(values), error, fmt="_", color=look.colour, markersize=22, linewidth=2)
+        labels = ["QRC" if name == "qrc" else appearance(name).label for name in names]
+        axes.set_xticks(range(len(names)), labels)
+        axes.set_xlim(-0.6, len(names) - 0.4)
+        axes.set_title(task, fontsize=10.5, loc="left")
+        if min(float(row["final"]) for row in rows if row["task"] == task) < -300:  # a policy that never arrives
+            axes.set_yscale("symlog", linthresh=10)
+        axes.grid(color="#e6e6e6", linewidth=0.8, axis="y")
+        axes.spines[["top", "right"]].set_visible(False)
+    save(figure, path)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tasks", default=",".join(TASKS))
@@ -109,6 +136,7 @@ def main() -> None:
     parser.add_argument("--only-read", action="store_true", help="run nothing: gather what is there")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--csv", type=Path, help="where the table goes")
+    parser.add_argument("--figure", type=Path, help="where the picture goes")
     arguments = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for name in arguments.tasks.split(","):
@@ -134,6 +162,8 @@ def main() -> None:
             writer = csv.DictWriter(file, rows[0])
             writer.writeheader()
             writer.writerows(rows)
+    if arguments.figure:
+        draw(rows, arguments.figure)
 
 
 if __name__ == "__main__":
