@@ -69,8 +69,8 @@ class Same(DCDQN):
     v_step_size = 1.0
 
 
-class Tenfold(DCDQN):
-    v_step_size = 10.0
+class Threefold(DCDQN):
+    v_step_size = 3.0
 
 
 class SharedTorso(DCDQN):
@@ -144,9 +144,10 @@ def bounded(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
 
 
 def lag(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
-    """V with another step size than three times Q's, and with updates of its own between those of Q."""
+    """V with another step size than ten times Q's, and with updates of its own between those of Q."""
     updates = int(scale * UPDATES["A"])
-    variants = [(kind, 0) for kind in (Tenth, Third, Same, DCDQN, Tenfold)] + [(DCDQN, 1), (DCDQN, 3), (Same, 3)]
+    variants = [(kind, 0) for kind in (Tenth, Third, Same, Threefold, DCDQN)]
+    variants += [(Same, 3), (Threefold, 1), (Threefold, 3)]
     for seed in seeds:
         for kind, extra in variants:
             found = trained("A", kind, seed, updates, extra)

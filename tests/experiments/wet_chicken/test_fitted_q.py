@@ -44,7 +44,7 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
     adam = torch.optim.Adam(groups, eps=1e-8)
     on_dqn = []
     for order_RN, rate in zip(orders, rates, strict=True):
-        for group, factor in zip(adam.param_groups, (1, 3), strict=False):
+        for group, factor in zip(adam.param_groups, (1, 10), strict=False):
             group["lr"] = factor * rate
         at_start = copy.deepcopy(module)
         for number, index_B in enumerate(order_RN[repeat].split(BATCH)):
