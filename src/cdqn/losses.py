@@ -110,18 +110,19 @@ def cdqn_loss(
 def denoised_loss(
     q_B: Tensor,
     expected_B: Tensor,
+    target_slow_B: Tensor,
     target_dqn_B: Tensor,
     target_msbe_B: Tensor,
     weights: Tensor | None = None,
     huber: bool = True,
 ) -> LossTerms:
-    """C-DQN with E[y_DQN | s, a] in place of y_DQN (docs/denoised.md); `expected_B` is that mean, and is detached.
+    """C-DQN whose two targets y have y − y_slow + E[y_slow | s, a] in their place (docs/denoised.md).
 
-    The residual's target is as far from it as y_MSBE is from y_DQN: γ (max Q_θ(s′) − max Q_θ̃(s′)), in which the reward
-    has cancelled, and which vanishes as θ̃ comes near θ. So does the noise in it.
+    `target_slow_B` is DQN's target with the slow copy of θ, and `expected_B` its mean for the pair, as learned; neither
+    has a gradient. The reward cancels, and what is random in s′ is left only in what Q has changed since the slow copy.
     """
-    expected_B = expected_B.detach()
-    return cdqn_loss(q_B, expected_B, expected_B + (target_msbe_B - target_dqn_B), weights, huber)
+    correction_B = (expected_B - target_slow_B).detach()
+    return cdqn_loss(q_B, target_dqn_B + correction_B, target_msbe_B + correction_B, weights, huber)
 
 
 def dqn_loss(q_B: Tensor, target_dqn_B: Tensor, weights: Tensor | None = None, huber: bool = True) -> LossTerms:

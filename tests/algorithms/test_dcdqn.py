@@ -1,4 +1,4 @@
-"""DC-DQN on a table, by hand: C-DQN's loss with V in place of DQN's target, and V's own."""
+"""DC-DQN on a table, by hand: C-DQN's loss with targets that V has freed of noise, and V's own."""
 
 import numpy as np
 import pytest
@@ -15,9 +15,11 @@ from helpers import random_batch
 SAMPLES = batch([0, 1, 2], [0, 1, 0], [1.0, 0.0, 2.0], [1, 2, 0], [False, False, True])
 ONLINE = [[1.0, 0.0], [3.0, 2.0], [0.0, 5.0]]
 FROZEN = [[9.0, 9.0], [8.0, 0.0], [0.0, 4.0]]
-V = [[4.0, 0.0], [0.0, 2.5], [3.0, 0.0]]
-# γ ½: y of DQN 5, 2, 2; of the residual 2.5, 2.5, 2; D = −2.5, 0.5, 0. δ_D = Q − V = −3, −0.5, −3;
-# δ_M = δ_D − D = −0.5, −1, −3. The first is DQN's branch, the second the residual's, the third a tie.
+SLOW = [[1.0, 3.0], [2.0, 6.0], [2.0, 0.0]]
+V = [[3.0, 0.0], [0.0, 1.5], [3.0, 0.0]]
+# γ ½: y of DQN 5, 2, 2; of the residual 2.5, 2.5, 2; of the slow copy 4, 1, 2. V less the latter is −1, 0.5, 1, which
+# makes the targets 4, 2.5, 3 and 1.5, 3, 3. δ_D = −3, −0.5, −3; δ_M = −0.5, −1, −3. The first is DQN's branch, the
+# second the residual's, the third a tie.
 
 
 def networks(v=V):
@@ -25,15 +27,15 @@ def networks(v=V):
     return online | {"v": second["q"]}, q, values
 
 
-def assess(online, **settings):
-    target, _ = table(FROZEN)
-    return algorithm(DCDQN, **settings).assess(SAMPLES, online, target, 0.5)
+def assess(online, samples=SAMPLES):
+    (target, _), (slow, _) = table(FROZEN), table(SLOW)
+    return algorithm(DCDQN).assess(samples, online, target | {"q_slow": slow["q"]}, 0.5)
 
 
 def test_loss_is_that_of_the_larger_difference_to_v_and_v_regresses_the_target():
     online, _, _ = networks()
     found = assess(online)
-    fit = torch.tensor([1.0, 0.5, 1.0]) ** 2 / 2  # y − V: 1, −½, −1
+    fit = torch.tensor([1.0, 0.5, 1.0]) ** 2 / 2  # y of the slow copy − V: 1, −½, −1
     torch.testing.assert_close(found.loss, torch.tensor([4.5, 0.5, 4.5]) + fit)
     assert found.td_error_abs.tolist() == [3.0, 1.0, 3.0]
     assert found.statistics["dqn_share"].item() == pytest.approx(2 / 3)
@@ -52,12 +54,12 @@ def test_gradient_of_q_flows_to_the_next_state_and_not_into_v():
     expected[2, 0] = -3.0
     torch.testing.assert_close(q.grad, expected)
     regression = torch.zeros(3, 2)
-    regression[0, 0], regression[1, 1], regression[2, 0] = -1.0, 0.5, 1.0  # V − y, and nothing of Q's loss
+    regression[0, 0], regression[1, 1], regression[2, 0] = -1.0, 0.5, 1.0  # V − y of the slow copy, nothing of Q's loss
     torch.testing.assert_close(values.grad, regression)
 
 
 def test_with_an_exact_v_it_is_cdqn_where_nothing_is_random():
-    exact = [[5.0, 0.0], [0.0, 2.0], [2.0, 0.0]]  # y itself
+    exact = [[4.0, 0.0], [0.0, 1.0], [2.0, 0.0]]  # y of the slow copy itself
     online, _, _ = networks(exact)
     target, _ = table(FROZEN)
     ours, theirs = assess(online), algorithm(CDQN).assess(SAMPLES, online, target, 0.5)
@@ -68,8 +70,7 @@ def test_with_an_exact_v_it_is_cdqn_where_nothing_is_random():
 def test_weights_act_on_both_parts():
     weighted = SAMPLES._replace(weight=torch.tensor([0.0, 2.0, 0.0]))
     online, _, _ = networks()
-    target, _ = table(FROZEN)
-    loss = algorithm(DCDQN).assess(weighted, online, target, 0.5).loss
+    loss = assess(online, weighted).loss
     torch.testing.assert_close(loss, torch.tensor([0.0, 2 * (0.5 + 0.125), 0.0]))
 
 

@@ -19,9 +19,9 @@ def table(task, seed):
     return torch.from_numpy(np.random.default_rng(seed).normal(size=task.shape))
 
 
-def loss_and_gradient(algorithm, task, q_SA, frozen_SA, double_q=False):
+def loss_and_gradient(algorithm, task, q_SA, frozen_SA, double_q=False, slow_SA=None):
     q_SA = q_SA.clone().requires_grad_()
-    loss = expected_loss(algorithm, task, q_SA, frozen_SA, DISCOUNT, double_q)
+    loss = expected_loss(algorithm, task, q_SA, frozen_SA, DISCOUNT, double_q, slow_SA)
     return loss.item(), torch.autograd.grad(loss, q_SA)[0]
 
 
@@ -34,7 +34,7 @@ def bellman_error(task, q_SA):
 
 @pytest.mark.parametrize("double_q", [False, True])
 def test_a_copy_never_raises_the_denoised_loss(task, double_q):
-    """Theorem 2 with noise: 200 copies, each after one to three steps from wherever the last one left θ."""
+    """Theorem 2 with noise: 200 copies of θ to θ̃ and θ̄, each after one to three steps from where the last one left θ."""
     rng = np.random.default_rng(1)
     q_SA = table(task, 2)
     frozen_SA = table(task, 3)
@@ -51,13 +51,31 @@ def test_a_copy_never_raises_the_denoised_loss(task, double_q):
     assert max(falls) > 1e-3, "no copy changed anything: the test would hold of any loss"
 
 
-def test_a_copy_never_raises_it_wherever_the_two_networks_are(task):
-    """As the theorem has it: for any θ and θ̃."""
+@pytest.mark.parametrize("double_q", [False, True])
+def test_no_copy_raises_it_wherever_the_three_networks_are(task, double_q):
+    """As the theorem has it, for any θ, θ̃ and θ̄: first a copy to θ̃, of which V may be anything; then one to θ̄."""
     for seed in range(100):
-        q_SA, frozen_SA = table(task, [seed, 0]), table(task, [seed, 1])
-        for double_q in (False, True):
-            apart = expected_loss("dcdqn", task, q_SA, frozen_SA, DISCOUNT, double_q)
-            assert bellman_error(task, q_SA) <= apart.item() + ROUNDING
+        q_SA, frozen_SA, slow_SA, error_SA = (table(task, [seed, number]) for number in range(4))
+
+        def loss(*tables, v_error_SA=None, q_SA=q_SA):
+            frozen_SA, slow_SA = tables
+            settings = {"slow_SA": slow_SA, "v_error_SA": v_error_SA}
+            return expected_loss("dcdqn", task, q_SA, frozen_SA, DISCOUNT, double_q, **settings).item()
+
+        for wrong_SA in (None, error_SA):
+            assert loss(q_SA, slow_SA, v_error_SA=wrong_SA) <= loss(frozen_SA, slow_SA, v_error_SA=wrong_SA) + ROUNDING
+        assert loss(q_SA, q_SA) <= loss(q_SA, slow_SA) + ROUNDING
+        assert loss(q_SA, q_SA) == pytest.approx(bellman_error(task, q_SA), abs=ROUNDING)
+
+
+def test_noise_is_left_only_in_what_has_changed_since_the_slow_copy(task):
+    """After a copy to θ̃ the loss is the Bellman error and the variance of y(θ) − y(θ̄), halved."""
+    q_SA, slow_SA = table(task, 7), table(task, 8)
+    change_N = DISCOUNT * (q_SA - slow_SA.gather(1, slow_SA.argmax(1, keepdim=True)).expand_as(q_SA)).numpy().max(1)
+    mean_SA = (task.probability_SAN * change_N).sum(2)
+    variance_SA = (task.probability_SAN * (change_N - mean_SA[..., None]) ** 2).sum(2)
+    found = expected_loss("dcdqn", task, q_SA, q_SA, DISCOUNT, slow_SA=slow_SA).item()
+    assert found == pytest.approx(bellman_error(task, q_SA) + 0.5 * variance_SA.mean(), abs=ROUNDING)
 
 
 def test_only_the_denoised_loss_ends_at_the_solution_of_the_bellman_equation(task):
@@ -80,11 +98,12 @@ def test_without_noise_all_end_there(algorithm):
 @pytest.mark.parametrize("algorithm", RULES)
 def test_compiled_descent_follows_the_gradient_of_the_losses(algorithm, task):
     start_SA = table(task, 6)
-    found_SA = learn(algorithm, task, start_SA.numpy(), DISCOUNT, 7, 0.2, target_period=3)
-    q_SA, frozen_SA, pairs = start_SA.clone(), start_SA.clone(), start_SA.numel()
+    found_SA = learn(algorithm, task, start_SA.numpy(), DISCOUNT, 7, 0.2, target_period=3, slow_copy_updates=4)
+    q_SA, frozen_SA, slow_SA, pairs = start_SA, start_SA, start_SA, start_SA.numel()
     for sweep in range(7):
-        frozen_SA = q_SA.clone() if sweep % 3 == 0 else frozen_SA
-        q_SA = q_SA - 0.2 * pairs * loss_and_gradient(algorithm, task, q_SA, frozen_SA)[1]
+        frozen_SA = q_SA if sweep % 3 == 0 else frozen_SA
+        q_SA = q_SA - 0.2 * pairs * loss_and_gradient(algorithm, task, q_SA, frozen_SA, slow_SA=slow_SA)[1]
+        slow_SA = slow_SA + (q_SA - slow_SA) / 4
     np.testing.assert_allclose(found_SA, q_SA.numpy(), rtol=0, atol=1e-12)
 
 

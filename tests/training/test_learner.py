@@ -15,7 +15,7 @@ import torch
 
 from cdqn.config import Config
 from cdqn.errors import CheckpointError
-from cdqn.nn.networks import MLP, BoardCNN
+from cdqn.nn.networks import MLP, BoardCNN, parameter_count
 from helpers import assert_same_state, make_learner, random_batch, tensors
 from helpers import train_learner as train
 
@@ -224,6 +224,40 @@ def compare_backends(algorithm, network=None, make_batch=random_batch, updates=3
 
 def test_compiled_cdqn_equals_eager():
     compare_backends("cdqn", target_period_updates=7)
+
+
+def test_slow_copy_moves_by_its_share_of_the_way_after_each_update():
+    learner = make_learner("dcdqn", target_period_updates=7)
+    length = parameter_count(learner.networks["q"])
+    expected = learner.theta[:length].clone()
+    for _ in range(4):
+        train(learner, 1)
+        expected += (learner.theta[:length] - expected) / 5
+        torch.testing.assert_close(learner.slow[:length], expected)
+    assert (learner.target[:length] != learner.slow[:length]).any()
+    observation = torch.zeros(1, 4)
+    slow_q = learner._frozen["q_slow"](observation)
+    learner.slow[:length] += 1  # the copy is the one that is called
+    assert (learner._frozen["q_slow"](observation) != slow_q).any()
+
+
+def test_slow_copy_is_saved_and_only_where_there_is_one():
+    learner, other = make_learner("dcdqn"), make_learner("dcdqn", seed=1)
+    train(learner, 3)
+    other.load_state_dict(learner.state_dict())
+    assert (other.slow == learner.slow).all()
+    assert "slow" not in make_learner("cdqn").state_dict()
+
+
+def test_slow_copy_has_the_buffers_of_the_network():
+    network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
+    learner, other = (make_learner("dcdqn", network=copy.deepcopy(network)) for _ in range(2))
+    train(learner, 2)
+    other.load_state_dict(learner.state_dict())
+    for each in (learner, other):
+        found = dict(each.slow_networks.named_buffers())["q.1.running_mean"]
+        assert (found == dict(learner.networks.named_buffers())["q.1.running_mean"]).all()
+        assert found.any()
 
 
 @pytest.mark.slow

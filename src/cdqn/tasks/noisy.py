@@ -52,11 +52,19 @@ def optimal_q(task: NoisyMDP, discount: float, accuracy: float = 1e-13) -> Float
 
 
 def expected_loss(
-    algorithm: str, task: NoisyMDP, q_SA: Tensor, frozen_SA: Tensor, discount: float, double_q: bool = False
+    algorithm: str,
+    task: NoisyMDP,
+    q_SA: Tensor,
+    frozen_SA: Tensor,
+    discount: float,
+    double_q: bool = False,
+    slow_SA: Tensor | None = None,
+    v_error_SA: Tensor | None = None,
 ) -> Tensor:
-    """E[ℓ] with ℓ = ½δ², of "cdqn", "rg" or "dcdqn"; the latter with the exact mean of DQN's target in the place of V.
+    """E[ℓ] with ℓ = ½δ², of "cdqn", "rg" or "dcdqn".
 
-    The gradient with respect to `q_SA` is that of `cdqn.losses`.
+    For the latter `slow_SA` is the slow copy, by default a copy of `frozen_SA`, and V the exact mean of its target,
+    but for `v_error_SA`. The gradient with respect to `q_SA` is that of `cdqn.losses`.
     """
     states, actions = task.shape
     probability_SAN = torch.from_numpy(task.probability_SAN)
@@ -71,9 +79,14 @@ def expected_loss(
     msbe_B = losses.msbe_target(reward_B, going_on_B, discount, following(q_SA))
     q_B = q_SA.flatten().repeat_interleave(states)
     if algorithm == "dcdqn":
-        mean_SA = (probability_SAN * dqn_B.view_as(probability_SAN)).sum(2)
-        mean_B = mean_SA.flatten().repeat_interleave(states)
-        terms = losses.denoised_loss(q_B, mean_B, dqn_B, msbe_B, huber=False)
+        slow_B = losses.dqn_target(
+            reward_B, going_on_B, discount, following(frozen_SA if slow_SA is None else slow_SA)
+        )
+        v_SA = (probability_SAN * slow_B.view_as(probability_SAN)).sum(2)
+        if v_error_SA is not None:
+            v_SA = v_SA + v_error_SA
+        v_B = v_SA.flatten().repeat_interleave(states)
+        terms = losses.denoised_loss(q_B, v_B, slow_B, dqn_B, msbe_B, huber=False)
     elif algorithm == "cdqn":
         terms = losses.cdqn_loss(q_B, dqn_B, msbe_B, huber=False)
     else:
@@ -89,10 +102,15 @@ def learn(
     sweeps: int,
     learning_rate: float = 0.5,
     target_period: int = 5,
+    slow_copy_updates: int = 50,
 ) -> Floats:
-    """The table after so many steps of gradient descent on `expected_loss`, a copy after every `target_period`-th."""
+    """The table after so many steps of gradient descent on `expected_loss`, a copy after every `target_period`-th.
+
+    For DC-DQN the slow copy follows after each, and V is always its exact mean.
+    """
     learned_SA = q_SA.copy()
-    _descend(learned_SA, *task, discount, sweeps, learning_rate, target_period, RULES[algorithm])
+    rates = (learning_rate, 1 / slow_copy_updates)
+    _descend(learned_SA, *task, discount, sweeps, *rates, target_period, RULES[algorithm])
     return learned_SA
 
 
@@ -104,20 +122,23 @@ def _descend(
     discount: float,
     sweeps: int,
     learning_rate: float,
+    slow_rate: float,
     target_period: int,
     rule: int,
 ) -> None:
     """In place. The gradient is that of a sum over pairs: the step size means the same for tasks of any size."""
     states, actions = q_SA.shape
-    value_S = np.zeros(states)
+    slow_SA = q_SA.copy()
+    value_S, slow_value_S = np.zeros(states), np.zeros(states)
     mean_SA = np.zeros((states, actions))
     for sweep in range(sweeps):
-        if sweep % target_period == 0:
-            for s in range(states):
+        for s in range(states):
+            slow_value_S[s] = slow_SA[s].max()
+            if sweep % target_period == 0:
                 value_S[s] = q_SA[s].max()
-            for s in range(states):
-                for a in range(actions):
-                    mean_SA[s, a] = (probability_SAN[s, a] * (reward_SAN[s, a] + discount * value_S)).sum()
+        for s in range(states):
+            for a in range(actions):
+                mean_SA[s, a] = (probability_SAN[s, a] * (reward_SAN[s, a] + discount * slow_value_S)).sum()
         gradient_SA = np.zeros((states, actions))
         for s in range(states):
             for a in range(actions):
@@ -126,8 +147,8 @@ def _descend(
                     if weight == 0.0:
                         continue
                     best = q_SA[n].argmax()
-                    target = mean_SA[s, a] if rule == 2 else reward_SAN[s, a, n] + discount * value_S[n]
-                    dqn = q_SA[s, a] - target
+                    fixed = mean_SA[s, a] - discount * slow_value_S[n] if rule == 2 else reward_SAN[s, a, n]
+                    dqn = q_SA[s, a] - fixed - discount * value_S[n]
                     msbe = dqn - discount * (q_SA[n, best] - value_S[n])
                     if rule != 1 and abs(dqn) >= abs(msbe):
                         gradient_SA[s, a] += weight * dqn
@@ -135,3 +156,4 @@ def _descend(
                         gradient_SA[s, a] += weight * msbe
                         gradient_SA[n, best] -= weight * discount * msbe
         q_SA -= learning_rate * gradient_SA
+        slow_SA += slow_rate * (q_SA - slow_SA)

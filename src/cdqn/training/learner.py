@@ -1,4 +1,4 @@
-"""The learner: online networks θ, target networks θ̃, optimizer; `update(batch)` is one step of Adam.
+"""The learner: online networks θ, target networks θ̃, slow copies θ̄, optimizer; `update(batch)` is one step of Adam.
 
 It knows no algorithm by name: what is learned, and from which loss, is the algorithm's to say (`cdqn.algorithms`).
 The parameters of all online networks live in one flat vector (`cdqn.nn.flat`), and so do those of the target
@@ -72,9 +72,15 @@ class Learner:
         self.algorithm = algorithm or config.algorithm_class(config)
         self.networks = nn.ModuleDict({name: network.module for name, network in networks.items()}).eval()
         self.theta = flatten_(self.networks)
+        self._lengths = [parameter_count(network) for network in self.networks.values()]
         self.target = self.theta.clone()
         self.target_networks = copy.deepcopy(self.networks).requires_grad_(False)
         point_(self.target_networks, self.target)
+        self._slow_rates = {name: 1 / n for name, network in networks.items() if (n := network.slow_copy_updates)}
+        self.slow_networks = copy.deepcopy(self.target_networks) if self._slow_rates else nn.ModuleDict()
+        self.slow = self.theta.clone() if self._slow_rates else self.theta.new_empty(0)
+        """θ̄, the slow copies; empty where no network has one."""
+        point_(self.slow_networks, self.slow)
         self._factors = {name: network.learning_rate_factor for name, network in networks.items()}
         self._features = {name: network.features_of for name, network in networks.items() if network.features_of}
         self._online: Networks = dict(self.networks.items()) | {
@@ -83,7 +89,7 @@ class Learner:
         }
         self._frozen: Networks = {
             name: self.target_networks[name] for name, network in networks.items() if network.has_target
-        }
+        } | {f"{name}_slow": self.slow_networks[name] for name in self._slow_rates}
         self.first_moment = torch.zeros_like(self.theta)
         self.second_moment = torch.zeros_like(self.theta)
         self.learning_rate = config.learning_rate
@@ -126,11 +132,26 @@ class Learner:
         td_error_abs_B, stats = step(tensors)
         if copy_due:
             self.target.copy_(theta_before)  # θ̃ ← θ from before this step, so that θ̃ ≠ θ (App. E.1)
-            for frozen, buffer in zip(self.target_networks.buffers(), self.networks.buffers(), strict=True):
-                frozen.copy_(buffer)
+            self._copy_buffers(self.target_networks)
+        self._move_slow_copies()
         self.updates += 1
         names = (*self._statistics, "gradient_norm")
         return UpdateResult(td_error_abs_B.cpu().numpy(), dict(zip(names, stats.tolist(), strict=True)))
+
+    def _move_slow_copies(self) -> None:
+        """θ̄ ← θ̄ + (θ − θ̄)/n, for each network that has one."""
+        if not self._slow_rates:
+            return
+        pieces = (torch.split(vector, self._lengths) for vector in (self.slow, self.theta))
+        parts = zip(self.networks, *pieces, strict=True)
+        for name, slow, theta in parts:
+            if rate := self._slow_rates.get(name):
+                slow.lerp_(theta, rate)
+        self._copy_buffers(self.slow_networks)
+
+    def _copy_buffers(self, copies: nn.Module) -> None:
+        for copied, buffer in zip(copies.buffers(), self.networks.buffers(), strict=True):
+            copied.copy_(buffer)
 
     def q_values(self, observation: Tensor) -> Tensor:
         """Q of the online network, in units of Q."""
@@ -162,6 +183,7 @@ class Learner:
         return {
             "theta": self.theta.clone(),
             "target": self.target.clone(),
+            **({"slow": self.slow.clone()} if self._slow_rates else {}),
             "first_moment": self.first_moment.clone(),
             "second_moment": self.second_moment.clone(),
             "learning_rate": self.learning_rate,
@@ -173,7 +195,8 @@ class Learner:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Take over what `state_dict` gave."""
-        for name in ("theta", "target", "first_moment", "second_moment"):
+        slow = ("slow",) if self._slow_rates else ()
+        for name in ("theta", "target", *slow, "first_moment", "second_moment"):
             mine, saved = getattr(self, name), torch.as_tensor(state[name])
             if mine.shape != saved.shape:
                 raise CheckpointError(
@@ -184,6 +207,8 @@ class Learner:
         for place, networks in (("online", self.networks), ("target", self.target_networks)):
             for name, buffer in networks.named_buffers():
                 buffer.copy_(torch.as_tensor(state[f"{place}_buffers"][name]))
+        if self._slow_rates:
+            self._copy_buffers(self.slow_networks)
         self.learning_rate = float(state["learning_rate"])
         self.gamma = state["gamma"]
         self.updates = int(state["updates"])
@@ -235,7 +260,7 @@ class Learner:
     def _compiled_step(self, batch: TensorBatch) -> tuple[Tensor, Tensor]:
         sizes = step_sizes(self.updates + 1, self.learning_rate, self.config.adam_epsilon)
         self._sizes.copy_(torch.tensor(sizes, dtype=self._sizes.dtype))
-        inputs = (self.theta, self.target, self.first_moment, self.second_moment, self._sizes, *batch)
+        inputs = (self.theta, self.target, self.slow, self.first_moment, self.second_moment, self._sizes, *batch)
         step = self._compiled.get(len(batch.action))
         if step is None:
             try:
@@ -250,7 +275,7 @@ class Learner:
         return step(*inputs)
 
     def _functional_step(
-        self, theta: Tensor, target: Tensor, first: Tensor, second: Tensor, sizes: Tensor, *batch: Tensor
+        self, theta: Tensor, target: Tensor, slow: Tensor, first: Tensor, second: Tensor, sizes: Tensor, *batch: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The update as a function of its tensors, for `compile_for`."""
 
@@ -258,14 +283,16 @@ class Learner:
             return self._objective(TensorBatch(*batch), self._functions(parameters), frozen)
 
         functions = self._functions(views(self.networks, target))
+        if self._slow_rates:
+            slow_functions = self._functions(views(self.networks, slow))
+            functions |= {f"{name}_slow": slow_functions[name] for name in self._slow_rates}
         frozen = {name: functions[name] for name in self._frozen}
         gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(views(self.networks, theta))
         pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
         flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
-        lengths = [parameter_count(network) for network in self.networks.values()]
-        gradient, norm = clip_parts(flat_gradient, lengths, self.config.gradient_clip_norm)
+        gradient, norm = clip_parts(flat_gradient, self._lengths, self.config.gradient_clip_norm)
         # One step for all networks: steps on parts of a vector would be built as copies of the whole.
-        adam_step_(theta, first, second, gradient, sizes, parts_of(lengths, list(self._factors.values()), theta))
+        adam_step_(theta, first, second, gradient, sizes, parts_of(self._lengths, list(self._factors.values()), theta))
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
     def _functions(self, parameters: Mapping[str, Tensor]) -> dict[str, Forward]:

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from cdqn import losses
+from cdqn.algorithms import DCDQN
 from cdqn.errors import ConfigError
 from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, draw_parameters
 
@@ -39,14 +40,14 @@ def module_of(network, repeat):
 
 def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
     """The slow twin: one repeat, autograd, a target network that is copied as in the authors' code."""
-    target = copy.deepcopy(module)
+    target, slow = copy.deepcopy(module), copy.deepcopy(module)
     groups = [{"params": module.parameters()}] + ([] if mean is None else [{"params": mean.parameters()}])
     adam = torch.optim.Adam(groups, eps=1e-8)
     on_dqn = []
     for order_RN, rate in zip(orders, rates, strict=True):
-        for group, factor in zip(adam.param_groups, (1, 10), strict=False):
+        for group, factor in zip(adam.param_groups, (1, DCDQN.v_step_size), strict=False):
             group["lr"] = factor * rate
-        at_start = copy.deepcopy(module)
+        at_start, slow_at_start = copy.deepcopy(module), copy.deepcopy(slow)
         for number, index_B in enumerate(order_RN[repeat].split(BATCH)):
             if number == 1:
                 target = at_start
@@ -54,24 +55,29 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
             facts = (reward, torch.zeros(BATCH, dtype=torch.bool), GAMMA)
             q_B = losses.action_value(module(state.unsqueeze(1)), action)
             y_dqn_B = losses.dqn_target(*facts, target(following.unsqueeze(1)))
+            y_slow_B = losses.dqn_target(*facts, slow_at_start(following.unsqueeze(1)))
             y_msbe_B = losses.msbe_target(*facts, module(following.unsqueeze(1)))
             v_B = q_B if mean is None else losses.action_value(mean(state.unsqueeze(1)), action)
             terms = {
                 "dqn": losses.dqn_loss(q_B, y_dqn_B, huber=False),
                 "rg": losses.msbe_loss(q_B, y_msbe_B, huber=False),
                 "cdqn": losses.cdqn_loss(q_B, y_dqn_B, y_msbe_B, huber=False),
-                "dcdqn": losses.denoised_loss(q_B, v_B, y_dqn_B, y_msbe_B, huber=False),
+                "dcdqn": losses.denoised_loss(q_B, v_B, y_slow_B, y_dqn_B, y_msbe_B, huber=False),
             }[algorithm]
             adam.zero_grad()
-            fit_B = 0 if mean is None else losses.dqn_loss(v_B, y_dqn_B, huber=False).loss
+            fit_B = 0 if mean is None else losses.dqn_loss(v_B, y_slow_B, huber=False).loss
             (terms.loss + fit_B).mean().backward()
             adam.step()
+            for old, new in zip(slow.parameters(), module.parameters(), strict=True):
+                old.data += (new.data - old.data) / DCDQN.slow_copy_updates
             on_dqn.append(terms.on_dqn_branch.double().mean().item())
     return np.mean(on_dqn)
 
 
 @pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg", "dcdqn"])
-def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm):
+def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm, monkeypatch):
+    monkeypatch.setattr(DCDQN, "slow_copy_updates", 4)  # so that θ̄ is not where it began
+    monkeypatch.setattr(DCDQN, "v_step_size", 3.0)
     learner = make_learner(algorithm)
     modules = [module_of(learner.network, repeat) for repeat in range(REPEATS)]
     means = [learner.mean_network and module_of(learner.mean_network, repeat) for repeat in range(REPEATS)]

@@ -6,11 +6,12 @@ there already; a test ties each update to autograd on `losses.py`. At 128 units 
 large ones (benchmarks/wet_chicken_speed.py).
 
 The target network θ̃ is the θ of an epoch's start, and it is needed at the fixed states s′ alone: it exists only as
-the vector of its values there, computed once per epoch.
+the vector of its values there, computed once per epoch. So are the values of DC-DQN's slow copy θ̄.
 
 Suffixes: R repeats, N samples of a data set, B of a batch, A actions, K rows of s′ kept, M rows of s and s′.
 """
 
+import copy
 import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -117,7 +118,7 @@ class StackedMLP:
 class FittedQ:
     """The algorithms on fixed data, an epoch at a time; they differ in `_step` alone. The loss is ½δ².
 
-    DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns DQN's target on average.
+    DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns the slow copy's target on average.
     """
 
     def __init__(
@@ -149,6 +150,7 @@ class FittedQ:
             self._moments[f"{prefix}exp_avg"] = torch.zeros_like(learned.theta)
             self._moments[f"{prefix}exp_avg_sq"] = torch.zeros_like(learned.theta)
         self._next_value_RN = self._next_values()
+        self._slow = copy.deepcopy(network) if algorithm == "dcdqn" else None
 
     def epoch(self, order_RN: Tensor, learning_rate: float) -> None:
         """Every sample once, in batches, in the given order.
@@ -169,15 +171,22 @@ class FittedQ:
             next_value_RN[:, :size] = self._next_value_RN.gather(1, order_RN[:, :size])
             target_RN = reward_RN + self.gamma * next_value_RN
             self._next_value_RN = fresh_RN
-        batches = [self._batches(column) for column in (state_RN, action_RN, reward_RN, target_RN)]
+        slow_target_RN = target_RN
+        if self._slow is not None:
+            slow_value_RN = self._slow.q_values(self.data.next_state_RN).amax(2).gather(1, order_RN)
+            slow_target_RN = reward_RN + self.gamma * slow_value_RN
+        columns = (state_RN, action_RN, reward_RN, target_RN, slow_target_RN)
+        batches = [self._batches(column) for column in columns]
         if self.algorithm != "dqn":  # one pass for s and s′: the gradient flows through both
             batches[0] = torch.cat([batches[0], self._batches(next_state_RN)], 2)
-        for x_RB, action_RB, reward_RB, target_RB in zip(*batches, strict=True):
-            self._step(x_RB.unsqueeze(2), action_RB, reward_RB, target_RB)
+        for x_RB, action_RB, reward_RB, target_RB, slow_target_RB in zip(*batches, strict=True):
+            self._step(x_RB.unsqueeze(2), action_RB, reward_RB, target_RB, slow_target_RB)
             self._moments["step"] += 1
             update = int(self._moments["step"])
             for tensors, factor in zip(with_moments, (1.0, DCDQN.v_step_size), strict=False):
                 fused_adam_step_([tensors], update, factor * learning_rate, self._adam_epsilon)
+            if self._slow is not None:
+                self._slow.theta.lerp_(self.network.theta, 1 / DCDQN.slow_copy_updates)
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""
@@ -189,7 +198,8 @@ class FittedQ:
             tensor.copy_(torch.as_tensor(state[name]))
 
     def _state(self) -> dict[str, Tensor]:
-        thetas = {f"{prefix}theta": learned.theta for prefix, learned in self._learned.items()}
+        networks = self._learned | ({} if self._slow is None else {"slow_": self._slow})
+        thetas = {f"{prefix}theta": network.theta for prefix, network in networks.items()}
         return thetas | {"next_value": self._next_value_RN} | self._moments
 
     def _next_values(self) -> Tensor:
@@ -202,7 +212,9 @@ class FittedQ:
         """(batches, R, B), each batch in one piece of memory."""
         return column_RN.view(len(column_RN), -1, self.batch_size).transpose(0, 1).contiguous()
 
-    def _step(self, x_RB1: Tensor, action_RB: Tensor, reward_RB: Tensor, target_RB: Tensor) -> None:
+    def _step(
+        self, x_RB1: Tensor, action_RB: Tensor, reward_RB: Tensor, target_RB: Tensor, slow_target_RB: Tensor
+    ) -> None:
         """The gradient of the mean of ½δ² over a batch: δ by ∂Q(s, a), and −γδ by ∂max Q(s′) where it flows there."""
         size = self.batch_size
         *hidden, q_RBA = self.network.forward(x_RB1)
@@ -214,8 +226,9 @@ class FittedQ:
         next_value_RB, next_action_RB = q_RBA[:, size:].max(2)
         msbe_target_RB = reward_RB + self.gamma * next_value_RB
         if self.mean_network is not None:  # as losses.denoised_loss
-            mean_RB = self._learn_mean(self.mean_network, x_RB1[:, :size], action_RB, target_RB)
-            msbe_target_RB, target_RB = mean_RB + (msbe_target_RB - target_RB), mean_RB
+            mean_RB = self._learn_mean(self.mean_network, x_RB1[:, :size], action_RB, slow_target_RB)
+            correction_RB = mean_RB - slow_target_RB
+            msbe_target_RB, target_RB = msbe_target_RB + correction_RB, target_RB + correction_RB
         delta_RB = q_RB - msbe_target_RB
         if self.algorithm == "rg":
             delta_RB = torch.cat([delta_RB, -self.gamma * delta_RB], 1) / size
