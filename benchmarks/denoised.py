@@ -53,24 +53,10 @@ COMMON: dict[str, Any] = {
 }
 SETTINGS: dict[str, dict[str, Any]] = {"A": {"loss": "huber", "gamma": 0.99}, "C": {"loss": "mse", "gamma": 0.999}}
 UPDATES = {"A": 15_000, "C": 20_000}
+V_STEP_SIZES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+SLOW_COPY_UPDATES = (20, 200, 5000)
 ROW = 250
 """Updates over which statistics are averaged."""
-
-
-class Tenth(DCDQN):
-    v_step_size = 0.1
-
-
-class Third(DCDQN):
-    v_step_size = 0.3
-
-
-class Same(DCDQN):
-    v_step_size = 1.0
-
-
-class Threefold(DCDQN):
-    v_step_size = 3.0
 
 
 class SharedTorso(DCDQN):
@@ -143,15 +129,21 @@ def bounded(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
                 yield {"setting": setting, "algorithm": name, "seed": seed} | found
 
 
+def variant(v_step_size: float = DCDQN.v_step_size, slow_copy_updates: int = DCDQN.slow_copy_updates) -> type[DCDQN]:
+    """DC-DQN with another V."""
+    return type("Variant", (DCDQN,), {"v_step_size": v_step_size, "slow_copy_updates": slow_copy_updates})
+
+
 def lag(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
-    """V with another step size than ten times Q's, and with updates of its own between those of Q."""
-    updates = int(scale * UPDATES["A"])
-    variants = [(kind, 0) for kind in (Tenth, Third, Same, Threefold, DCDQN)]
-    variants += [(Same, 3), (Threefold, 1), (Threefold, 3)]
+    """V with other step sizes, with slow copies that move faster or more slowly, and with updates of its own."""
+    variants = [(variant(v_step_size=size), 0) for size in V_STEP_SIZES]
+    variants += [(variant(slow_copy_updates=updates), 0) for updates in SLOW_COPY_UPDATES]
+    variants += [(DCDQN, extra) for extra in (1, 3)]
     for seed in seeds:
         for kind, extra in variants:
-            found = trained("A", kind, seed, updates, extra)
-            yield {"v_step_size": kind.v_step_size, "extra_updates": extra, "seed": seed} | found
+            found = trained("A", kind, seed, int(scale * UPDATES["A"]), extra)
+            settings = {"v_step_size": kind.v_step_size, "slow_copy_updates": kind.slow_copy_updates}
+            yield settings | {"extra_updates": extra, "seed": seed} | found
 
 
 def random_batch(spec: EnvSpec, size: int) -> Batch:
