@@ -264,7 +264,7 @@ def make_learner(algorithm="cdqn", seed=0, network=None, **settings):
             torch.manual_seed(seed)
             network = MLP(4, 2, (16, 16))
     settings = {"compile": "off", "learning_rate": 1e-3} | settings
-    networks = {"q": Network(network, slow_copy_updates=5 if algorithm == "dcdqn" else None)}
+    networks = {"q": Network(network, slow_copy_updates=50 if algorithm == "dcdqn" else None)}
     if algorithm == "dcdqn":
         networks["v"] = Network(copy.deepcopy(network), has_target=False, learning_rate_factor=3.0)
     return Learner(networks, Config(algorithm=algorithm, **settings))

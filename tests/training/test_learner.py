@@ -226,13 +226,14 @@ def test_compiled_cdqn_equals_eager():
     compare_backends("cdqn", target_period_updates=7)
 
 
-def test_slow_copy_moves_by_its_share_of_the_way_after_each_update():
+def test_slow_copy_moves_by_its_share_of_the_way_after_every_tenth_update():
     learner = make_learner("dcdqn", target_period_updates=7)
     length = parameter_count(learner.networks["q"])
     expected = learner.theta[:length].clone()
-    for _ in range(4):
+    for update in range(1, 34):
         train(learner, 1)
-        expected += (learner.theta[:length] - expected) / 5
+        if update % 10 == 0:
+            expected += (learner.theta[:length] - expected) * 10 / 50
         torch.testing.assert_close(learner.slow[:length], expected)
     assert (learner.target[:length] != learner.slow[:length]).any()
     observation = torch.zeros(1, 4)
@@ -243,21 +244,23 @@ def test_slow_copy_moves_by_its_share_of_the_way_after_each_update():
 
 def test_slow_copy_is_saved_and_only_where_there_is_one():
     learner, other = make_learner("dcdqn"), make_learner("dcdqn", seed=1)
-    train(learner, 3)
+    train(learner, 13)
+    assert (other.slow != learner.slow).any()
     other.load_state_dict(learner.state_dict())
     assert (other.slow == learner.slow).all()
     assert "slow" not in make_learner("cdqn").state_dict()
 
 
-def test_slow_copy_has_the_buffers_of_the_network():
+def test_slow_copy_has_the_buffers_that_the_network_had_when_it_moved():
     network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.BatchNorm1d(8), torch.nn.Linear(8, 2))
     learner, other = (make_learner("dcdqn", network=copy.deepcopy(network)) for _ in range(2))
+    train(learner, 10)
+    moved = dict(learner.networks.named_buffers())["q.1.running_mean"].clone()
     train(learner, 2)
     other.load_state_dict(learner.state_dict())
     for each in (learner, other):
-        found = dict(each.slow_networks.named_buffers())["q.1.running_mean"]
-        assert (found == dict(learner.networks.named_buffers())["q.1.running_mean"]).all()
-        assert found.any()
+        assert (dict(each.slow_networks.named_buffers())["q.1.running_mean"] == moved).all()
+    assert (dict(other.networks.named_buffers())["q.1.running_mean"] != moved).any()
 
 
 @pytest.mark.slow

@@ -62,8 +62,8 @@ class Network(NamedTuple):
     learning_rate_factor: float = 1.0
     """Its step size, as a multiple of the setting `learning_rate`."""
     slow_copy_updates: int | None = None
-    """Over how many updates a second, slow copy follows: θ̄ ← θ̄ + (θ − θ̄)/n after each. `assess` gets it in `target`,
-    as "q_slow" if the network is "q"."""
+    """Over how many updates n a second, slow copy follows: θ̄ ← θ̄ + (θ − θ̄) 10/n after every tenth. `assess` gets it in
+    `target`, as "q_slow" if the network is "q"."""
     features_of: str | None = None
     """Another network, whose features it takes in place of observations; its gradient does not reach that one."""
 

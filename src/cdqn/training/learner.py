@@ -48,6 +48,8 @@ MAX_COMPILED_PARAMETERS = 1_000_000
 """Above this the matrix products outweigh the call overhead that compilation removes."""
 MIN_COMPILED_UPDATES = 5_000
 """Below this a run is over before compilation (10 to 20 s at first, 2 s when cached) has paid."""
+SLOW_COPY_PERIOD = 10
+"""Updates from one move of a slow copy to the next: moved at each, Atari's would take a tenth of an update's time."""
 
 
 class UpdateResult(NamedTuple):
@@ -76,7 +78,9 @@ class Learner:
         self.target = self.theta.clone()
         self.target_networks = copy.deepcopy(self.networks).requires_grad_(False)
         point_(self.target_networks, self.target)
-        self._slow_rates = {name: 1 / n for name, network in networks.items() if (n := network.slow_copy_updates)}
+        self._slow_rates = {
+            name: min(1.0, SLOW_COPY_PERIOD / n) for name, network in networks.items() if (n := network.slow_copy_updates)
+        }
         self.slow_networks = copy.deepcopy(self.target_networks) if self._slow_rates else nn.ModuleDict()
         self.slow = self.theta.clone() if self._slow_rates else self.theta.new_empty(0)
         """θ̄, the slow copies; empty where no network has one."""
@@ -133,18 +137,16 @@ class Learner:
         if copy_due:
             self.target.copy_(theta_before)  # θ̃ ← θ from before this step, so that θ̃ ≠ θ (App. E.1)
             self._copy_buffers(self.target_networks)
-        self._move_slow_copies()
         self.updates += 1
+        if self._slow_rates and self.updates % SLOW_COPY_PERIOD == 0:
+            self._move_slow_copies()
         names = (*self._statistics, "gradient_norm")
         return UpdateResult(td_error_abs_B.cpu().numpy(), dict(zip(names, stats.tolist(), strict=True)))
 
     def _move_slow_copies(self) -> None:
-        """θ̄ ← θ̄ + (θ − θ̄)/n, for each network that has one."""
-        if not self._slow_rates:
-            return
-        pieces = (torch.split(vector, self._lengths) for vector in (self.slow, self.theta))
-        parts = zip(self.networks, *pieces, strict=True)
-        for name, slow, theta in parts:
+        """θ̄ ← θ̄ + (θ − θ̄) k/n after every k-th update, for each network that has a slow copy."""
+        slow_parts, theta_parts = (torch.split(vector, self._lengths) for vector in (self.slow, self.theta))
+        for name, slow, theta in zip(self.networks, slow_parts, theta_parts, strict=True):
             if rate := self._slow_rates.get(name):
                 slow.lerp_(theta, rate)
         self._copy_buffers(self.slow_networks)
@@ -152,6 +154,9 @@ class Learner:
     def _copy_buffers(self, copies: nn.Module) -> None:
         for copied, buffer in zip(copies.buffers(), self.networks.buffers(), strict=True):
             copied.copy_(buffer)
+
+    def _places(self) -> dict[str, nn.Module]:
+        return {"online": self.networks, "target": self.target_networks, "slow": self.slow_networks}
 
     def q_values(self, observation: Tensor) -> Tensor:
         """Q of the online network, in units of Q."""
@@ -178,7 +183,7 @@ class Learner:
         """A copy of all that changes during training."""
         buffers = {
             f"{place}_buffers": {name: buffer.clone() for name, buffer in networks.named_buffers()}
-            for place, networks in (("online", self.networks), ("target", self.target_networks))
+            for place, networks in self._places().items()
         }
         return {
             "theta": self.theta.clone(),
@@ -204,11 +209,9 @@ class Learner:
                     "it belongs to another network or environment"
                 )
             mine.copy_(saved)
-        for place, networks in (("online", self.networks), ("target", self.target_networks)):
+        for place, networks in self._places().items():
             for name, buffer in networks.named_buffers():
                 buffer.copy_(torch.as_tensor(state[f"{place}_buffers"][name]))
-        if self._slow_rates:
-            self._copy_buffers(self.slow_networks)
         self.learning_rate = float(state["learning_rate"])
         self.gamma = state["gamma"]
         self.updates = int(state["updates"])
