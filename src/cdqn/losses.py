@@ -6,7 +6,7 @@ Data flow: two functions build the targets, three functions compare Q(s, a) with
     y_dqn_B  = dqn_target(...)      from the target network θ̃, detached          Eq. 10
     y_msbe_B = msbe_target(...)     from the online network θ, gradient flows     Eq. 5
     cdqn_loss(q_B, y_dqn_B, y_msbe_B), dqn_loss(q_B, y_dqn_B), msbe_loss(q_B, y_msbe_B)
-    denoised_loss(q_B, E[y_dqn | s, a]_B, y_dqn_B, y_msbe_B)                      beyond the paper
+    denoised_reward(reward_B, E[y_slow | s, a]_B, y_slow_B)                       beyond the paper
     named_loss("cdqn", q_BA, action_B, ...)                                       all at once, for other libraries
 
 Suffixes: B the batch, A the actions. Everything is a pure function of tensors.
@@ -107,22 +107,14 @@ def cdqn_loss(
     )
 
 
-def denoised_loss(
-    q_B: Tensor,
-    expected_B: Tensor,
-    target_slow_B: Tensor,
-    target_dqn_B: Tensor,
-    target_msbe_B: Tensor,
-    weights: Tensor | None = None,
-    huber: bool = True,
-) -> LossTerms:
-    """C-DQN whose two targets y have y − y_slow + E[y_slow | s, a] in their place (docs/denoised.md).
+def denoised_reward(reward_B: Tensor, expected_B: Tensor, target_slow_B: Tensor) -> Tensor:
+    """r + E[y_slow | s, a] − y_slow, with which C-DQN is free of the bias of noise (docs/denoised.md); detached.
 
-    `target_slow_B` is DQN's target with the slow copy of θ, and `expected_B` its mean for the pair, as learned; neither
-    has a gradient. The reward cancels, and what is random in s′ is left only in what Q has changed since the slow copy.
+    `target_slow_B` is DQN's target with a slow copy of θ, and `expected_B` its mean for the pair, as learned. What is
+    added is zero on average. The reward itself cancels, and what is random in s′ is left in the targets only in what Q
+    has changed since the slow copy.
     """
-    correction_B = (expected_B - target_slow_B).detach()
-    return cdqn_loss(q_B, target_dqn_B + correction_B, target_msbe_B + correction_B, weights, huber)
+    return reward_B + (expected_B - target_slow_B).detach()
 
 
 def dqn_loss(q_B: Tensor, target_dqn_B: Tensor, weights: Tensor | None = None, huber: bool = True) -> LossTerms:

@@ -1,7 +1,7 @@
 """Section 3's mathematics: finite deterministic tasks, the update rules of a Q table, and how far it is from Q*.
 
 A table is `q_SA`, S the states, A the actions; a pair that does not exist (a move into a wall) holds −∞, so that it
-never is the maximum. A *pair* is s·A + a. The three rules change the table in place; each is one step of gradient
+never is the maximum. A *pair* is s·A + a. The rules change the table in place; each is one step of gradient
 descent, with the learning rate α, on ½δ² of the loss in `cdqn.losses` that has the same name.
 
 Randomness comes as numbers: who calls draws the pairs or the uniform numbers, and the loops here are functions of them.
@@ -167,6 +167,31 @@ def cdqn_step(
     else:
         rg_step(q_SA, state, action, reward, next_state, terminal, discount, learning_rate)
     return on_dqn_branch
+
+
+@njit(cache=True, nogil=True)
+def dcdqn_step(
+    q_SA: Floats,
+    target_SA: Floats,
+    slow_SA: Floats,
+    mean_SA: Floats,
+    state: int,
+    action: int,
+    reward: float,
+    next_state: int,
+    terminal: bool,
+    discount: float,
+    learning_rate: float,
+    mean_learning_rate: float,
+) -> bool:
+    """DC-DQN (docs/denoised.md) on a table, for tasks with noise: C-DQN's step with the reward r + V(s, a) − y_slow.
+
+    `mean_SA` is V, which moves towards y_slow, the target of the slow copy. True if the step was ℓ_DQN's.
+    """
+    slow_next = 0.0 if terminal else slow_SA[next_state, best_action(slow_SA, next_state)]
+    correction = mean_SA[state, action] - (reward + discount * slow_next)
+    mean_SA[state, action] -= mean_learning_rate * correction
+    return cdqn_step(q_SA, target_SA, state, action, reward + correction, next_state, terminal, discount, learning_rate)
 
 
 # Choosing actions ---------------------------------------------------------------------------------------

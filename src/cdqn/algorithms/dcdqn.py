@@ -1,8 +1,6 @@
-"""DC-DQN: C-DQN whose targets are freed of noise by a second network (docs/denoised.md)."""
+"""DC-DQN: C-DQN whose rewards make up for the noise in the next state, with a second network (docs/denoised.md)."""
 
 from typing import TYPE_CHECKING
-
-import torch
 
 from cdqn import losses
 from cdqn.algorithms.base import Assessment, BuildNetwork, Network, Networks, TensorBatch
@@ -36,24 +34,15 @@ class DCDQN(CDQN):
         }
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
-        config = self.config
         facts = (batch.reward, batch.terminated, discount)
-        q_BA, next_q_BA = online["q"](torch.cat([batch.observation, batch.next_observation])).chunk(2)
-        chooser_BA = next_q_BA.detach() if config.double_q else None
         slow_B = losses.dqn_target(*facts, target["q_slow"](batch.next_observation))
-        dqn_B = losses.dqn_target(*facts, target["q"](batch.next_observation), chooser_BA)
-        msbe_B = losses.msbe_target(*facts, next_q_BA)
-        q_B, v_B = (losses.action_value(value_BA, batch.action) for value_BA in (q_BA, online["v"](batch.observation)))
-        terms = losses.denoised_loss(q_B, v_B, slow_B, dqn_B, msbe_B, batch.weight, config.loss == "huber")
+        v_B = losses.action_value(online["v"](batch.observation), batch.action)
+        reward_B = losses.denoised_reward(batch.reward, v_B, slow_B)
+        found = super().assess(batch._replace(reward=reward_B), online, target, discount)
         # The mean of y is what the squared error finds; the Huber loss would find something like its median.
         fit = losses.dqn_loss(v_B, slow_B, batch.weight, huber=False)
-        found = self.assessment(
-            batch,
-            q_BA,
-            terms,
-            (),
-            dqn_share=terms.on_dqn_branch.to(q_B.dtype).mean(),
-            noise=losses.logged_loss(fit.td_error_abs, batch.weight),
-            v_lag=(batch.weight * (slow_B - v_B.detach())).mean(),
-        )
-        return found._replace(loss=found.loss + fit.loss)
+        statistics = {
+            "noise": losses.logged_loss(fit.td_error_abs, batch.weight),
+            "v_lag": (batch.weight * (slow_B - v_B.detach())).mean(),
+        }
+        return found._replace(loss=found.loss + fit.loss, statistics=found.statistics | statistics)

@@ -74,23 +74,20 @@ def expected_loss(
     def following(table_SA: Tensor) -> Tensor:
         return table_SA.expand(states * actions, states, actions).reshape(-1, actions)
 
+    if algorithm == "dcdqn":
+        slow_B = losses.dqn_target(reward_B, going_on_B, discount, following(frozen_SA if slow_SA is None else slow_SA))
+        v_SA = (probability_SAN * slow_B.view_as(probability_SAN)).sum(2)
+        if v_error_SA is not None:
+            v_SA = v_SA + v_error_SA
+        reward_B = losses.denoised_reward(reward_B, v_SA.flatten().repeat_interleave(states), slow_B)
     chooser_BA = following(q_SA).detach() if double_q else None
     dqn_B = losses.dqn_target(reward_B, going_on_B, discount, following(frozen_SA), chooser_BA)
     msbe_B = losses.msbe_target(reward_B, going_on_B, discount, following(q_SA))
     q_B = q_SA.flatten().repeat_interleave(states)
-    if algorithm == "dcdqn":
-        slow_B = losses.dqn_target(
-            reward_B, going_on_B, discount, following(frozen_SA if slow_SA is None else slow_SA)
-        )
-        v_SA = (probability_SAN * slow_B.view_as(probability_SAN)).sum(2)
-        if v_error_SA is not None:
-            v_SA = v_SA + v_error_SA
-        v_B = v_SA.flatten().repeat_interleave(states)
-        terms = losses.denoised_loss(q_B, v_B, slow_B, dqn_B, msbe_B, huber=False)
-    elif algorithm == "cdqn":
-        terms = losses.cdqn_loss(q_B, dqn_B, msbe_B, huber=False)
-    else:
+    if algorithm == "rg":
         terms = losses.msbe_loss(q_B, msbe_B, huber=False)
+    else:
+        terms = losses.cdqn_loss(q_B, dqn_B, msbe_B, huber=False)
     return (probability_SAN.flatten() * terms.loss).sum() / (states * actions)
 
 

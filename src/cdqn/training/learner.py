@@ -79,7 +79,9 @@ class Learner:
         self.target_networks = copy.deepcopy(self.networks).requires_grad_(False)
         point_(self.target_networks, self.target)
         self._slow_rates = {
-            name: min(1.0, SLOW_COPY_PERIOD / n) for name, network in networks.items() if (n := network.slow_copy_updates)
+            name: min(1.0, SLOW_COPY_PERIOD / n)
+            for name, network in networks.items()
+            if (n := network.slow_copy_updates)
         }
         self.slow_networks = copy.deepcopy(self.target_networks) if self._slow_rates else nn.ModuleDict()
         self.slow = self.theta.clone() if self._slow_rates else self.theta.new_empty(0)

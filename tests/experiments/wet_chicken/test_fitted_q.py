@@ -47,30 +47,31 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
     for order_RN, rate in zip(orders, rates, strict=True):
         for group, factor in zip(adam.param_groups, (1, DCDQN.v_step_size), strict=False):
             group["lr"] = factor * rate
-        at_start, slow_at_start = copy.deepcopy(module), copy.deepcopy(slow)
+        at_start = copy.deepcopy(module)
         for number, index_B in enumerate(order_RN[repeat].split(BATCH)):
             if number == 1:
                 target = at_start
             state, action, reward, following = (column[repeat][index_B] for column in data)
-            facts = (reward, torch.zeros(BATCH, dtype=torch.bool), GAMMA)
+            ends = (torch.zeros(BATCH, dtype=torch.bool), GAMMA)
             q_B = losses.action_value(module(state.unsqueeze(1)), action)
-            y_dqn_B = losses.dqn_target(*facts, target(following.unsqueeze(1)))
-            y_slow_B = losses.dqn_target(*facts, slow_at_start(following.unsqueeze(1)))
-            y_msbe_B = losses.msbe_target(*facts, module(following.unsqueeze(1)))
-            v_B = q_B if mean is None else losses.action_value(mean(state.unsqueeze(1)), action)
+            if mean is not None:
+                y_slow_B = losses.dqn_target(reward, *ends, slow(following.unsqueeze(1)))
+                v_B = losses.action_value(mean(state.unsqueeze(1)), action)
+                reward = losses.denoised_reward(reward, v_B, y_slow_B)
+            y_dqn_B = losses.dqn_target(reward, *ends, target(following.unsqueeze(1)))
+            y_msbe_B = losses.msbe_target(reward, *ends, module(following.unsqueeze(1)))
             terms = {
                 "dqn": losses.dqn_loss(q_B, y_dqn_B, huber=False),
                 "rg": losses.msbe_loss(q_B, y_msbe_B, huber=False),
                 "cdqn": losses.cdqn_loss(q_B, y_dqn_B, y_msbe_B, huber=False),
-                "dcdqn": losses.denoised_loss(q_B, v_B, y_slow_B, y_dqn_B, y_msbe_B, huber=False),
-            }[algorithm]
+            }[algorithm.removeprefix("d" if mean else "")]
             adam.zero_grad()
             fit_B = 0 if mean is None else losses.dqn_loss(v_B, y_slow_B, huber=False).loss
             (terms.loss + fit_B).mean().backward()
             adam.step()
-            for old, new in zip(slow.parameters(), module.parameters(), strict=True):
-                old.data += (new.data - old.data) / DCDQN.slow_copy_updates
             on_dqn.append(terms.on_dqn_branch.double().mean().item())
+        for old, new in zip(slow.parameters(), module.parameters(), strict=True):
+            old.data += (new.data - old.data) * (SAMPLES // BATCH) / DCDQN.slow_copy_updates
     return np.mean(on_dqn)
 
 

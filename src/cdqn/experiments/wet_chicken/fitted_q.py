@@ -185,8 +185,8 @@ class FittedQ:
             update = int(self._moments["step"])
             for tensors, factor in zip(with_moments, (1.0, DCDQN.v_step_size), strict=False):
                 fused_adam_step_([tensors], update, factor * learning_rate, self._adam_epsilon)
-            if self._slow is not None:
-                self._slow.theta.lerp_(self.network.theta, 1 / DCDQN.slow_copy_updates)
+        if self._slow is not None:  # it values the next states once an epoch, and so it moves once an epoch
+            self._slow.theta.lerp_(self.network.theta, min(1.0, len(batches[0]) / DCDQN.slow_copy_updates))
 
     def state_dict(self) -> dict[str, Any]:
         """A copy of all that changes during training."""
@@ -225,7 +225,7 @@ class FittedQ:
             return
         next_value_RB, next_action_RB = q_RBA[:, size:].max(2)
         msbe_target_RB = reward_RB + self.gamma * next_value_RB
-        if self.mean_network is not None:  # as losses.denoised_loss
+        if self.mean_network is not None:  # as losses.denoised_reward
             mean_RB = self._learn_mean(self.mean_network, x_RB1[:, :size], action_RB, slow_target_RB)
             correction_RB = mean_RB - slow_target_RB
             msbe_target_RB, target_RB = msbe_target_RB + correction_RB, target_RB + correction_RB
