@@ -199,12 +199,12 @@ def test_algorithms_without_v_and_rows_without_updates_do_not_lag():
     assert lag_of([9.0] * 9, q_mean=None) == [None] * 9
 
 
-def test_lag_is_told_with_the_period_that_would_help():
+def test_lag_is_told_with_what_would_help():
     watch = Watch(Config(algorithm="dcdqn", target_period_updates=20), 1)
     rows = [progress(statistics={"v_lag": -3.0}, step=step, update=10 * step) for step in range(0, 600, 100)]
     told = [warned for row in rows for warned in watch.check(row, 1.0, 10**6)]
     assert [(warned.topic, warned.step) for warned in told] == [("lagging", 500)]
-    assert told[0].message.endswith("; raise target_period_updates (now 20), or use algorithm cdqn")
+    assert told[0].message.endswith("v_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn")
 
 
 # advice

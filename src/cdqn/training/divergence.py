@@ -132,7 +132,7 @@ class SlowModeWatch:
 
 
 class LagWatch:
-    """Warns when V, which stands for the mean of DQN's target, does not follow it (DC-DQN, docs/denoised.md).
+    """Warns when V, which stands for the mean of the slow copy's target, does not follow it (docs/denoised.md).
 
     Looks at the statistic "v_lag", the mean of the target less V, in which noise cancels.
     """
@@ -184,9 +184,9 @@ def hasty_advice(config: Config) -> str:
     )
 
 
-def lag_advice(config: Config) -> str:
-    """For a V that does not follow: more steps between two copies."""
-    return f"raise target_period_updates (now {config.target_period_updates}), or use algorithm cdqn"
+def lag_advice() -> str:
+    """For a V that does not follow: larger steps, or a target that moves more slowly."""
+    return "use a subclass of DCDQN with a larger v_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn"
 
 
 def idle_advice(config: Config, step: int) -> str:
@@ -247,7 +247,7 @@ class Watch:
         if not self._divergence.diverging and (message := self._overestimation.check(progress, len(self.earned))):
             yield Warned(progress.step, f"{message}; {advice}", "misjudged")
         if message := self._lag.check(progress, unit):
-            yield Warned(progress.step, f"{message}; {lag_advice(self.config)}", "lagging")
+            yield Warned(progress.step, f"{message}; {lag_advice()}", "lagging")
         if not self._idle_told and progress.update == 0 and progress.step >= 2 * self.config.warmup_steps:
             self._idle_told = True
             yield Warned(progress.step, idle_advice(self.config, progress.step), "idle")
