@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from cdqn import losses
 from cdqn.tasks.noisy import RULES, NoisyMDP, expected_loss, learn, optimal_q, random_task
 
 DISCOUNT = 0.9
@@ -129,6 +130,56 @@ def test_a_q_that_v_cannot_fit_is_not_covered(task):
         )
         risen += after > before
     assert risen
+
+
+def diverging_tasks():
+    """States of one action and few features, on which fitted Q iteration diverges: w → 2w, and random ones."""
+    always_on = np.array([[0.0, 1.0], [0.0, 1.0]])
+    yield always_on, np.zeros(2), np.array([[1.0], [2.0]])
+    rng, found = np.random.default_rng(11), 0
+    while found < 4:
+        task = random_task(rng, states=6, actions=1, outcomes=2)
+        chance_SN, features_SK = task.probability_SAN[:, 0], rng.normal(size=(6, 3))
+        repeated_KK = np.linalg.pinv(features_SK) @ (DISCOUNT * chance_SN @ features_SK)
+        if np.abs(np.linalg.eigvals(repeated_KK)).max() > 1.02:
+            found += 1
+            yield chance_SN, rng.normal(size=6), features_SK
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_with_linear_q_the_denoised_residual_comes_to_the_solution_of_td_where_dqn_diverges(number):
+    """The second term of the loss, minimised between moves of θ̄, with a V that has Q's features."""
+    chance_SN, reward_S, features_SK = (torch.from_numpy(array) for array in list(diverging_tasks())[number])
+    state_B, next_B = chance_SN.nonzero(as_tuple=True)
+    going_on_B = torch.zeros(len(state_B), dtype=torch.bool)
+    weight_B = chance_SN[state_B, next_B]
+    fit_SS = features_SK @ torch.linalg.pinv(features_SK)
+
+    def loss(w_K, slow_K):
+        slow_B = losses.dqn_target(reward_S[state_B], going_on_B, DISCOUNT, (features_SK @ slow_K)[next_B, None])
+        v_S = fit_SS @ torch.zeros_like(reward_S).index_add(0, state_B, weight_B * slow_B)
+        reward_B = losses.denoised_reward(reward_S[state_B], v_S[state_B], slow_B)
+        q_S = features_SK @ w_K
+        target_B = losses.msbe_target(reward_B, going_on_B, DISCOUNT, q_S[next_B, None])
+        return losses.msbe_loss(q_S[state_B], target_B, weight_B, huber=False).loss.sum()
+
+    def gradient(w_K, slow_K):
+        w_K = w_K.clone().requires_grad_()
+        return torch.autograd.grad(loss(w_K, slow_K), w_K)[0]
+
+    size = features_SK.shape[1]
+    zero_K, eye_KK = torch.zeros(size, dtype=torch.float64), torch.eye(size, dtype=torch.float64)
+    constant_K = gradient(zero_K, zero_K)
+    by_w_KK = torch.stack([gradient(unit_K, zero_K) - constant_K for unit_K in eye_KK], 1)
+    by_slow_KK = torch.stack([gradient(zero_K, unit_K) - constant_K for unit_K in eye_KK], 1)
+    next_from_KK = -torch.linalg.solve(by_w_KK, by_slow_KK)  # how the minimum depends on the slow copy
+    eigenvalues = torch.linalg.eigvals(next_from_KK)
+    assert eigenvalues.imag.abs().max() < 1e-9
+    assert eigenvalues.real.min() > -1e-9
+    assert eigenvalues.real.max() < 1
+    end_K = -torch.linalg.solve(by_w_KK + by_slow_KK, constant_K)
+    error_S = features_SK @ end_K - reward_S - DISCOUNT * chance_SN @ features_SK @ end_K
+    assert (features_SK.T @ error_S).abs().max() < 1e-9, "not the solution of TD"
 
 
 def test_only_the_denoised_loss_ends_at_the_solution_of_the_bellman_equation(task):
