@@ -78,15 +78,13 @@ def data_of(seed: int) -> Batch:
 
 
 def update_v_alone(learner: Learner, batch: Batch) -> None:
-    """A step of V towards the same target; Q, its moments and the count of updates stay."""
+    """A step of V towards the same target; Q, its moments and copies, and the count of updates stay."""
     length = parameter_count(learner.networks["q"])
-    vectors = (learner.theta, learner.first_moment, learner.second_moment)
+    vectors = (learner.theta, learner.first_moment, learner.second_moment, learner.target, learner.slow)
     kept = [vector[:length].clone() for vector in vectors]
-    target = learner.target.clone()
     learner.update(batch)
     for vector, own in zip(vectors, kept, strict=True):
         vector[:length] = own
-    learner.target.copy_(target)
     learner.updates -= 1
 
 

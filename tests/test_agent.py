@@ -67,7 +67,7 @@ MEMORIES = {
 }
 
 
-@pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg"])
+@pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg", "dcdqn"])
 @pytest.mark.parametrize("memory", MEMORIES.values(), ids=MEMORIES)
 def test_resumed_run_is_the_uninterrupted_one_bit_for_bit(tmp_path, algorithm, memory):
     straight = agent_of(algorithm, **memory).learn(320)

@@ -91,14 +91,17 @@ def test_it_begins_with_the_defaults_of_cdqn():
 
 
 @pytest.mark.usefixtures("quick_compile")
-@pytest.mark.parametrize("compile", ["off", "on"])
-def test_resumed_run_is_the_uninterrupted_one(compile, tmp_path):
+@pytest.mark.parametrize(
+    ("env", "compile"), [("CartPole-v1", "off"), ("CartPole-v1", "on"), ("MinAtar/Breakout-v1", "off")]
+)
+def test_resumed_run_is_the_uninterrupted_one(env, compile, tmp_path):
     small = {"hidden": (8,), "warmup_steps": 60, "memory_size": 200, "steps": 300, "compile": compile}
     small |= {"log_period_steps": 50, "seed": 3}
-    whole = cdqn.Agent("CartPole-v1", algorithm="dcdqn", **small).learn(300)
-    cdqn.Agent("CartPole-v1", algorithm="dcdqn", **small).learn(152).save(tmp_path / "run")
+    whole = cdqn.Agent(env, algorithm="dcdqn", **small).learn(300)
+    cdqn.Agent(env, algorithm="dcdqn", **small).learn(152).save(tmp_path / "run")
     resumed = cdqn.load(tmp_path / "run").learn(148)
     assert (whole.weights == resumed.weights).all()
+    assert (whole.trainer.learner.slow == resumed.trainer.learner.slow).all()
     last, resumed_last = ([row["v_lag"] for row in agent.history if "v_lag" in row][-1] for agent in (whole, resumed))
     assert last == resumed_last != 0
 

@@ -49,9 +49,9 @@ def without_clock(values):
     return [{k: v for k, v in row.items() if k != "steps_per_second"} for row in values]
 
 
-@pytest.mark.parametrize("game", ["Breakout", "ALE/Pong-v5"])
-def test_saved_agent_goes_on_bit_for_bit_in_the_middle_of_games(game, tmp_path):
-    agent = cdqn.CDQN(game, **TINY)
+@pytest.mark.parametrize(("game", "algorithm"), [("Breakout", "cdqn"), ("ALE/Pong-v5", "cdqn"), ("Breakout", "dcdqn")])
+def test_saved_agent_goes_on_bit_for_bit_in_the_middle_of_games(game, algorithm, tmp_path):
+    agent = cdqn.Agent(game, algorithm=algorithm, **TINY)
     agent.learn(300)
     agent.save(tmp_path / "a")
     other = cdqn.load(tmp_path / "a")
