@@ -3,12 +3,15 @@
     python benchmarks/denoised.py bounded --seeds 5 --out docs/data/denoised/bounded.csv
     python benchmarks/denoised.py lag --seeds 5 --out docs/data/denoised/lag.csv
     python benchmarks/denoised.py cost --out docs/data/denoised/cost.csv
+    python benchmarks/denoised.py doubling --out docs/data/denoised/doubling.csv
 
 `bounded` and `lag` train on 5000 transitions of random play in CartPole, half of all transitions never stored, where
 DQN diverges: network 64-64, step size 3e-4, an exact copy every 20 updates, single steps, uniform replay, no double
 Q-learning, no clipping. Setting A: Huber loss, γ 0.99, 15 000 updates. Setting C: half of the squared error, γ 0.999,
 20 000 updates. Written are the mean of max Q(s) over the last 250 updates, the largest such mean of the run, the bound
 r_max/(1−γ), the loss, the largest |v_lag| of the second half as a share of |Q|, and the greedy return over 20 episodes.
+
+`doubling`: the smallest task on which DQN diverges, with V that can only fit what Q can.
 
 `cost`: milliseconds per update of C-DQN and of DC-DQN, whose V has a network of its own or a second head on Q's
 features, alternating, nothing but the update, one thread.
@@ -144,6 +147,40 @@ def lag(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
             yield settings | {"extra_updates": extra, "seed": seed} | found
 
 
+def doubling_end(algorithm: str, v_fits: bool, rate: float, period: int, slow_updates: int, updates: int) -> float:
+    """|w| after gradient descent from 1 on the two states with Q = w and 2w, both of which lead to the second for 0.
+
+    The loss is ½δ², the mean over the states, γ 0.99; w = 0 is right. V is exact, or the best that is proportional to
+    Q, which is 6/5 of it. "denoised residual": DC-DQN's second term alone.
+    """
+    discount, w, target, slow = 0.99, 1.0, 1.0, 1.0
+    denoised = algorithm not in ("dqn", "cdqn")
+    for update in range(1, updates + 1):
+        gradient = 0.0
+        for feature in (1.0, 2.0):
+            v = discount * (1.2 * feature if v_fits else 2.0) * slow
+            reward = v - discount * 2 * slow if denoised else 0.0
+            dqn = feature * w - reward - discount * 2 * target
+            msbe = feature * w - reward - discount * 2 * w
+            on_dqn_branch = algorithm == "dqn" or (algorithm != "denoised residual" and abs(dqn) >= abs(msbe))
+            gradient += (dqn * feature if on_dqn_branch else msbe * (feature - discount * 2)) / 2
+        w -= rate * gradient
+        slow += (w - slow) / slow_updates
+        target = w if update % period == 0 else target
+        if abs(w) > 1e12:
+            return float("inf")
+    return abs(w)
+
+
+def doubling() -> Iterator[dict[str, Any]]:
+    algorithms = (("dqn", False), ("cdqn", False), ("dcdqn", False), ("dcdqn", True), ("denoised residual", True))
+    for rate, period, slow_updates in ((0.02, 10, 100), (0.002, 10, 1000), (0.02, 100, 1000), (0.002, 100, 1000)):
+        for algorithm, v_fits in algorithms:
+            w = doubling_end(algorithm, v_fits, rate, period, slow_updates, round(400 / rate))
+            settings = {"learning_rate": rate, "target_period": period, "slow_copy_updates": slow_updates}
+            yield settings | {"algorithm": algorithm, "v": "fits" if v_fits else "exact", "w": w}
+
+
 def random_batch(spec: EnvSpec, size: int) -> Batch:
     rng = np.random.default_rng(0)
     observation, following = (
@@ -187,7 +224,7 @@ def cost(repeats: int = 15) -> Iterator[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["bounded", "lag", "cost"])
+    parser.add_argument("part", choices=["bounded", "lag", "cost", "doubling"])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of updates")
@@ -196,8 +233,13 @@ def main() -> None:
     torch.set_num_threads(1)
     torch.set_flush_denormal(True)
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    parts = {"bounded": bounded, "lag": lag}
-    rows = cost() if arguments.part == "cost" else parts[arguments.part](seeds, arguments.scale)
+    parts = {
+        "bounded": lambda: bounded(seeds, arguments.scale),
+        "lag": lambda: lag(seeds, arguments.scale),
+        "cost": cost,
+        "doubling": doubling,
+    }
+    rows = parts[arguments.part]()
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     with open(arguments.out, "w", newline="", encoding="utf-8") as file:
         writer = None
