@@ -61,6 +61,7 @@ class Task(NamedTuple):
 TASKS = {
     "FrozenLake4x4": Task("FrozenLake-v1", 30_000),
     "FrozenLake8x8": Task("FrozenLake8x8-v1", 60_000),
+    "SlipperyCliff": Task("CliffWalking-v1", 20_000, ("--env-kwargs", '{"is_slippery": true}')),
     "TaxiInRain": Task("Taxi-v3", 100_000, ("--env-kwargs", '{"is_rainy": true}')),
     "Blackjack": Task("Blackjack-v1", 30_000),
     "CartPoleInGusts": Task("noisy:GustyCartPole", 50_000, episodes=30),
