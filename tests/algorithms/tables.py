@@ -24,4 +24,4 @@ def table(rows):
 
 
 def algorithm(kind, **settings):
-    return kind(Config(algorithm=kind.name, loss="mse", **settings).resolved())
+    return kind(Config(algorithm=kind.name, **({"loss": "mse"} | settings)).resolved())
