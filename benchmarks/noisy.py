@@ -29,6 +29,8 @@ from cdqn.report.palette import appearance, in_order
 HERE = Path(__file__).parent
 ALGORITHMS = "dcdqn,cdqn,dqn,rg"
 EVALUATIONS = 10
+COLUMNS = 4
+"""Of the picture."""
 
 
 class GustyCartPole(gym.Wrapper):
@@ -106,9 +108,15 @@ def read(folder: Path) -> list[dict[str, Any]]:
 def draw(rows: list[dict[str, Any]], path: Path) -> None:
     """A panel for each task: the last evaluation of each run, and their mean with its standard error."""
     tasks = list(dict.fromkeys(row["task"] for row in rows))
-    figure = figure_of(width=10, height=2.6 * -(-len(tasks) // 3) + 0.3)
-    for axes, task in zip(figure.subplots(-(-len(tasks) // 3), 3).ravel(), tasks, strict=False):
+    lines = -(-len(tasks) // COLUMNS)
+    figure = figure_of(width=13, height=2.6 * lines + 0.3)
+    panels = figure.subplots(lines, COLUMNS).ravel()
+    for unused in panels[len(tasks) :]:
+        unused.remove()
+    for axes, task in zip(panels, tasks, strict=False):
         names = in_order(row["algorithm"] for row in rows if row["task"] == task)
+        if min(float(row["final"]) for row in rows if row["task"] == task) < -300:  # a policy that never arrives
+            axes.set_yscale("symlog", linthresh=10)
         for place, name in enumerate(names):
             values = [float(row["final"]) for row in rows if (row["task"], row["algorithm"]) == (task, name)]
             look = appearance(name, names)
@@ -119,8 +127,6 @@ def draw(rows: list[dict[str, Any]], path: Path) -> None:
         axes.set_xticks(range(len(names)), labels)
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.set_title(task, fontsize=10.5, loc="left")
-        if min(float(row["final"]) for row in rows if row["task"] == task) < -300:  # a policy that never arrives
-            axes.set_yscale("symlog", linthresh=10)
         axes.grid(color="#e6e6e6", linewidth=0.8, axis="y")
         axes.spines[["top", "right"]].set_visible(False)
     save(figure, path)
