@@ -186,7 +186,7 @@ def hasty_advice(config: Config) -> str:
 
 def lag_advice() -> str:
     """For a V that does not follow: larger steps, or a target that moves more slowly."""
-    return "use a subclass of DCDQN with a larger v_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn"
+    return "use a subclass of DCDQN with larger v_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn"
 
 
 def idle_advice(config: Config, step: int) -> str:
