@@ -1,4 +1,4 @@
-"""The three losses of the paper, which differ in the target alone, and one beyond it.
+"""The three losses of the paper, which differ in the target alone, and a reward beyond it.
 
 Data flow: two functions build the targets, three functions compare Q(s, a) with them.
 
