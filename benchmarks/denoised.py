@@ -1,4 +1,4 @@
-"""DC-DQN: does it stay bounded, how closely must h follow, and what does h cost? (docs/denoised.md)
+"""DC-DQN: does it stay bounded, how closely must V follow, and what does V cost? (docs/denoised.md)
 
     python benchmarks/denoised.py bounded --seeds 5 --out docs/data/denoised/bounded.csv
     python benchmarks/denoised.py lag --seeds 5 --out docs/data/denoised/lag.csv
@@ -9,12 +9,12 @@
 DQN diverges: network 64-64, step size 3e-4, an exact copy every 20 updates, single steps, uniform replay, no double
 Q-learning, no clipping. Setting A: Huber loss, γ 0.99, 15 000 updates. Setting C: half of the squared error, γ 0.999,
 20 000 updates. Written are the mean of max Q(s) over the last 250 updates, the largest such mean of the run, the bound
-r_max/(1−γ), the loss, the largest |h_lag| of the second half as a share of |Q|, and the greedy return over 20 episodes.
+r_max/(1−γ), the loss, the largest |v_lag| of the second half as a share of |Q|, and the greedy return over 20 episodes.
 
-`doubling`: the smallest task on which DQN diverges, with an h that is exact, or no richer than Q.
+`doubling`: the smallest task on which DQN diverges, with V that can only fit what Q can.
 
-`cost`: milliseconds per update of C-DQN and of DC-DQN, whose h is half as wide as Q or as wide, alternating, nothing
-but the update, one thread.
+`cost`: milliseconds per update of C-DQN and of DC-DQN, whose V has a network of its own or a second head on Q's
+features, alternating, nothing but the update, one thread.
 """
 
 import argparse
@@ -56,14 +56,14 @@ COMMON: dict[str, Any] = {
 }
 SETTINGS: dict[str, dict[str, Any]] = {"A": {"loss": "huber", "gamma": 0.99}, "C": {"loss": "mse", "gamma": 0.999}}
 UPDATES = {"A": 15_000, "C": 20_000}
-H_STEP_SIZES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+V_STEP_SIZES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
 SLOW_COPY_UPDATES = (20, 200, 5000)
 ROW = 250
 """Updates over which statistics are averaged."""
 
 
-class WideH(DCDQN):
-    h_width = 1.0
+class SharedTorso(DCDQN):
+    v_shares_torso = True
 
 
 def data_of(seed: int) -> Batch:
@@ -80,8 +80,8 @@ def data_of(seed: int) -> Batch:
     )
 
 
-def update_h_alone(learner: Learner, batch: Batch) -> None:
-    """A step of h towards the same target; Q, its moments and copies, and the count of updates stay."""
+def update_v_alone(learner: Learner, batch: Batch) -> None:
+    """A step of V towards the same target; Q, its moments and copies, and the count of updates stay."""
     length = parameter_count(learner.networks["q"])
     vectors = (learner.theta, learner.first_moment, learner.second_moment, learner.target, learner.slow)
     kept = [vector[:length].clone() for vector in vectors]
@@ -108,10 +108,10 @@ def trained(setting: str, algorithm: type[Algorithm], seed: int, updates: int, e
         found = []
         for _ in range(ROW):
             for _ in range(extra):
-                update_h_alone(learner, drawn())
+                update_v_alone(learner, drawn())
             found.append(learner.update(drawn()).statistics)
         rows.append({name: statistics.fmean(one[name] for one in found) for name in found[0]})
-    lags = [abs(row["h_lag"] / row["q_mean"]) for row in rows[len(rows) // 2 :] if "h_lag" in row]
+    lags = [abs(row["v_lag"] / row["q_mean"]) for row in rows[len(rows) // 2 :] if "v_lag" in row]
     return {
         "q": rows[-1]["q_mean"],
         "largest_q": max(abs(row["q_mean"]) for row in rows),
@@ -130,37 +130,36 @@ def bounded(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
                 yield {"setting": setting, "algorithm": name, "seed": seed} | found
 
 
-def variant(h_step_size: float = DCDQN.h_step_size, slow_copy_updates: int = DCDQN.slow_copy_updates) -> type[DCDQN]:
-    """DC-DQN with another h."""
-    return type("Variant", (DCDQN,), {"h_step_size": h_step_size, "slow_copy_updates": slow_copy_updates})
+def variant(v_step_size: float = DCDQN.v_step_size, slow_copy_updates: int = DCDQN.slow_copy_updates) -> type[DCDQN]:
+    """DC-DQN with another V."""
+    return type("Variant", (DCDQN,), {"v_step_size": v_step_size, "slow_copy_updates": slow_copy_updates})
 
 
 def lag(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
-    """h with other step sizes, with slow copies that move faster or more slowly, and with updates of its own."""
-    variants = [(variant(h_step_size=size), 0) for size in H_STEP_SIZES]
+    """V with other step sizes, with slow copies that move faster or more slowly, and with updates of its own."""
+    variants = [(variant(v_step_size=size), 0) for size in V_STEP_SIZES]
     variants += [(variant(slow_copy_updates=updates), 0) for updates in SLOW_COPY_UPDATES]
     variants += [(DCDQN, extra) for extra in (1, 3)]
     for seed in seeds:
         for kind, extra in variants:
             found = trained("A", kind, seed, int(scale * UPDATES["A"]), extra)
-            settings = {"h_step_size": kind.h_step_size, "slow_copy_updates": kind.slow_copy_updates}
+            settings = {"v_step_size": kind.v_step_size, "slow_copy_updates": kind.slow_copy_updates}
             yield settings | {"extra_updates": extra, "seed": seed} | found
 
 
-def doubling_end(algorithm: str, h_fits: bool, rate: float, period: int, slow_updates: int, updates: int) -> float:
+def doubling_end(algorithm: str, v_fits: bool, rate: float, period: int, slow_updates: int, updates: int) -> float:
     """|w| after gradient descent from 1 on the two states with Q = w and 2w, both of which lead to the second for 0.
 
-    The loss is ½δ², the mean over the states, γ 0.99; w = 0 is right. h is exact, or the best that is proportional to
-    Q. "denoised residual": DC-DQN's second term alone.
+    The loss is ½δ², the mean over the states, γ 0.99; w = 0 is right. V is exact, or the best that is proportional to
+    Q, which is 6/5 of it. "denoised residual": DC-DQN's second term alone.
     """
     discount, w, target, slow = 0.99, 1.0, 1.0, 1.0
     denoised = algorithm not in ("dqn", "cdqn")
     for update in range(1, updates + 1):
         gradient = 0.0
         for feature in (1.0, 2.0):
-            slow_error = (discount * 2 - feature) * slow
-            h = (discount * 1.2 - 1) * feature * slow if h_fits else slow_error
-            reward = h - slow_error if denoised else 0.0
+            v = discount * (1.2 * feature if v_fits else 2.0) * slow
+            reward = v - discount * 2 * slow if denoised else 0.0
             dqn = feature * w - reward - discount * 2 * target
             msbe = feature * w - reward - discount * 2 * w
             on_dqn_branch = algorithm == "dqn" or (algorithm != "denoised residual" and abs(dqn) >= abs(msbe))
@@ -176,10 +175,10 @@ def doubling_end(algorithm: str, h_fits: bool, rate: float, period: int, slow_up
 def doubling() -> Iterator[dict[str, Any]]:
     algorithms = (("dqn", False), ("cdqn", False), ("dcdqn", False), ("dcdqn", True), ("denoised residual", True))
     for rate, period, slow_updates in ((0.02, 10, 100), (0.002, 10, 1000), (0.02, 100, 1000), (0.002, 100, 1000)):
-        for algorithm, h_fits in algorithms:
-            w = doubling_end(algorithm, h_fits, rate, period, slow_updates, round(400 / rate))
+        for algorithm, v_fits in algorithms:
+            w = doubling_end(algorithm, v_fits, rate, period, slow_updates, round(400 / rate))
             settings = {"learning_rate": rate, "target_period": period, "slow_copy_updates": slow_updates}
-            yield settings | {"algorithm": algorithm, "h": "fits" if h_fits else "exact", "w": w}
+            yield settings | {"algorithm": algorithm, "v": "fits" if v_fits else "exact", "w": w}
 
 
 def random_batch(spec: EnvSpec, size: int) -> Batch:
@@ -194,7 +193,7 @@ def random_batch(spec: EnvSpec, size: int) -> Batch:
 
 def cost(repeats: int = 15) -> Iterator[dict[str, Any]]:
     """A network for vectors, MinAtar's and Atari's, each as its preset has it."""
-    algorithms: dict[str, Any] = {"cdqn": "cdqn", "dcdqn": "dcdqn", "dcdqn, h as wide as Q": WideH}
+    algorithms: dict[str, Any] = {"cdqn": "cdqn", "dcdqn": "dcdqn", "dcdqn, shared torso": SharedTorso}
     for env, preset, count in (("CartPole-v1", None, 400), ("MinAtar/Breakout-v1", None, 99), ("Pong", "paper-5.1", 5)):
         learners, times = {}, {name: [] for name in algorithms}
         for name, algorithm in algorithms.items():

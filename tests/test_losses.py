@@ -267,9 +267,9 @@ def test_unknown_losses_and_missing_values_are_refused(name, missing, words):
         losses.named_loss(name, torch.zeros(4, 2), action_B, REWARD, TERMINATED, GAMMA, target, online)
 
 
-def test_denoised_reward_is_without_what_the_slow_error_is_beyond_its_mean_and_has_no_gradient():
-    reward_B, slow_error_B = torch.tensor([1.0, -2.0]), torch.tensor([4.0, -2.0])
-    expected_error_B = torch.tensor([3.0, 0.5], requires_grad=True)
-    found_B = losses.denoised_reward(reward_B, slow_error_B, expected_error_B)
+def test_denoised_reward_has_the_mean_of_the_slow_target_in_place_of_its_sample_and_no_gradient():
+    reward_B, slow_B = torch.tensor([1.0, -2.0]), torch.tensor([4.0, -2.0])
+    expected_B = torch.tensor([3.0, 0.5], requires_grad=True)
+    found_B = losses.denoised_reward(reward_B, expected_B, slow_B)
     assert found_B.tolist() == [0.0, 0.5]
     assert not found_B.requires_grad

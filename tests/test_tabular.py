@@ -45,34 +45,34 @@ def test_a_step_of_dcdqn_is_one_autograd_step_of_both_losses():
     mdp, rng, branches = cliff_walking(5), np.random.default_rng(8), set()
     for pair in np.tile(tabular.all_pairs(mdp), 3):
         state, action, reward, next_state, terminal = transition(mdp, *divmod(int(pair), 4))
-        q_SA, target_SA, slow_SA, h_SA = (random_table(mdp, rng) for _ in range(4))
+        q_SA, target_SA, slow_SA, mean_SA = (random_table(mdp, rng) for _ in range(4))
         ends = torch.tensor([terminal]), DISCOUNT
-        reward_B, slow = torch.tensor([reward], dtype=torch.float64), torch.tensor(slow_SA)
-        slow_error_B = dqn_target(reward_B, *ends, slow[[next_state]]) - slow[state, action]
-        h = torch.tensor(h_SA, requires_grad=True)
-        h_B = action_value(h[[state]], torch.tensor([action]))
-        dqn_loss(h_B, slow_error_B, huber=False).loss.sum().backward()
-        mdp.reward[state, action] = denoised_reward(reward_B, slow_error_B, h_B).item()
+        y_slow_B = dqn_target(torch.tensor([reward], dtype=torch.float64), *ends, torch.tensor(slow_SA)[[next_state]])
+        mean = torch.tensor(mean_SA, requires_grad=True)
+        v_B = action_value(mean[[state]], torch.tensor([action]))
+        dqn_loss(v_B, y_slow_B, huber=False).loss.sum().backward()
+        denoised = denoised_reward(torch.tensor([reward], dtype=torch.float64), v_B, y_slow_B).item()
+        mdp.reward[state, action] = denoised
         expected_SA, on_dqn_branch = autograd_step(q_SA, target_SA, mdp, state, action, "cdqn")
         mdp.reward[state, action] = reward
         step = (state, action, reward, next_state, terminal, DISCOUNT, LEARNING_RATE, 0.1)
-        expected_h_SA = h_SA - 0.1 * h.grad.numpy()
-        assert tabular.dcdqn_step(q_SA, target_SA, slow_SA, h_SA, *step) == on_dqn_branch
+        expected_mean_SA = mean_SA - 0.1 * mean.grad.numpy()
+        assert tabular.dcdqn_step(q_SA, target_SA, slow_SA, mean_SA, *step) == on_dqn_branch
         branches.add(on_dqn_branch)
         np.testing.assert_allclose(q_SA, expected_SA, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(h_SA, expected_h_SA, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(mean_SA, expected_mean_SA, rtol=0, atol=1e-12)
     assert branches == {True, False}
 
 
 def test_from_samples_dcdqn_tells_two_chance_outcomes_apart_and_cdqn_makes_them_alike():
     """State 0 leads to 1 or 2 by chance, and both lead back; 1 pays 4 more. By that Q(1) is above Q(2)."""
     rng = np.random.default_rng(0)
-    q_SA, target_SA, slow_SA, h_SA, cdqn_SA, cdqn_target_SA = (np.zeros((3, 1)) for _ in range(6))
+    q_SA, target_SA, slow_SA, mean_SA, cdqn_SA, cdqn_target_SA = (np.zeros((3, 1)) for _ in range(6))
     for update, state in enumerate(rng.integers(3, size=40_000)):
         next_state = int(rng.integers(1, 3)) if state == 0 else 0
         rate = min(0.1, 500 / (update + 1))
         step = (state, 0, 4.0 if state == 1 else 0.0, next_state, False, DISCOUNT, rate)
-        tabular.dcdqn_step(q_SA, target_SA, slow_SA, h_SA, *step, rate)
+        tabular.dcdqn_step(q_SA, target_SA, slow_SA, mean_SA, *step, rate)
         tabular.cdqn_step(cdqn_SA, cdqn_target_SA, *step)
         slow_SA += (q_SA - slow_SA) / 200
         if update % 20 == 0:

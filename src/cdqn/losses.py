@@ -6,7 +6,7 @@ Data flow: two functions build the targets, three functions compare Q(s, a) with
     y_dqn_B  = dqn_target(...)      from the target network θ̃, detached          Eq. 10
     y_msbe_B = msbe_target(...)     from the online network θ, gradient flows     Eq. 5
     cdqn_loss(q_B, y_dqn_B, y_msbe_B), dqn_loss(q_B, y_dqn_B), msbe_loss(q_B, y_msbe_B)
-    denoised_reward(reward_B, slow_error_B, E[slow_error | s, a]_B)               beyond the paper
+    denoised_reward(reward_B, E[y_slow | s, a]_B, y_slow_B)                       beyond the paper
     named_loss("cdqn", q_BA, action_B, ...)                                       all at once, for other libraries
 
 Suffixes: B the batch, A the actions. Everything is a pure function of tensors.
@@ -107,14 +107,14 @@ def cdqn_loss(
     )
 
 
-def denoised_reward(reward_B: Tensor, slow_error_B: Tensor, expected_error_B: Tensor) -> Tensor:
-    """r − (δ̄ − E[δ̄ | s, a]), with which C-DQN is free of the bias of noise (docs/denoised.md); detached.
+def denoised_reward(reward_B: Tensor, expected_B: Tensor, target_slow_B: Tensor) -> Tensor:
+    """r + E[y_slow | s, a] − y_slow, with which C-DQN is free of the bias of noise (docs/denoised.md); detached.
 
-    `slow_error_B` is δ̄ = r + γ max Q_θ̄(s′) − Q_θ̄(s, a), the TD error of a slow copy of Q, and `expected_error_B` its
-    mean for the pair, as learned. What is taken away is chance, and zero on average. What is random in s′ is left in
-    the targets only in what Q has changed since the slow copy.
+    `target_slow_B` is DQN's target with a slow copy of θ, and `expected_B` its mean for the pair, as learned. What is
+    added is zero on average. The reward itself cancels, and what is random in s′ is left in the targets only in what Q
+    has changed since the slow copy.
     """
-    return reward_B - (slow_error_B - expected_error_B).detach()
+    return reward_B + (expected_B - target_slow_B).detach()
 
 
 def dqn_loss(q_B: Tensor, target_dqn_B: Tensor, weights: Tensor | None = None, huber: bool = True) -> LossTerms:

@@ -174,7 +174,7 @@ def dcdqn_step(
     q_SA: Floats,
     target_SA: Floats,
     slow_SA: Floats,
-    expected_error_SA: Floats,
+    mean_SA: Floats,
     state: int,
     action: int,
     reward: float,
@@ -182,18 +182,16 @@ def dcdqn_step(
     terminal: bool,
     discount: float,
     learning_rate: float,
-    h_learning_rate: float,
+    mean_learning_rate: float,
 ) -> bool:
-    """DC-DQN (docs/denoised.md) on a table, for tasks with noise: C-DQN's step with the reward r − (δ̄ − h(s, a)).
+    """DC-DQN (docs/denoised.md) on a table, for tasks with noise: C-DQN's step with the reward r + V(s, a) − y_slow.
 
-    δ̄ is the TD error of the slow copy, and `expected_error_SA` is h, which moves towards it. True if the step was
-    ℓ_DQN's.
+    `mean_SA` is V, which moves towards y_slow, the target of the slow copy. True if the step was ℓ_DQN's.
     """
     slow_next = 0.0 if terminal else slow_SA[next_state, best_action(slow_SA, next_state)]
-    slow_error = reward + discount * slow_next - slow_SA[state, action]
-    chance = slow_error - expected_error_SA[state, action]
-    expected_error_SA[state, action] += h_learning_rate * chance
-    return cdqn_step(q_SA, target_SA, state, action, reward - chance, next_state, terminal, discount, learning_rate)
+    correction = mean_SA[state, action] - (reward + discount * slow_next)
+    mean_SA[state, action] -= mean_learning_rate * correction
+    return cdqn_step(q_SA, target_SA, state, action, reward + correction, next_state, terminal, discount, learning_rate)
 
 
 # Choosing actions ---------------------------------------------------------------------------------------

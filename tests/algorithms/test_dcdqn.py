@@ -1,4 +1,4 @@
-"""DC-DQN on a table, by hand: C-DQN's loss with targets that h has freed of noise, and h's own."""
+"""DC-DQN on a table, by hand: C-DQN's loss with targets that V has freed of noise, and V's own."""
 
 import numpy as np
 import pytest
@@ -16,15 +16,15 @@ SAMPLES = batch([0, 1, 2], [0, 1, 0], [1.0, 0.0, 2.0], [1, 2, 0], [False, False,
 ONLINE = [[1.0, 0.0], [3.0, 2.0], [0.0, 5.0]]
 FROZEN = [[9.0, 9.0], [8.0, 0.0], [0.0, 4.0]]
 SLOW = [[1.0, 3.0], [2.0, 6.0], [2.0, 0.0]]
-H = [[2.0, 0.0], [0.0, -4.5], [1.0, 0.0]]
-# γ ½: y of DQN 5, 2, 2; of the residual 2.5, 2.5, 2; of the slow copy 4, 1, 2, which is 3, −5, 0 beyond its own Q. h
-# less the latter is −1, 0.5, 1, which makes the targets 4, 2.5, 3 and 1.5, 3, 3. δ_D = −3, −0.5, −3, and δ_M = −0.5,
-# −1, −3. The first is DQN's branch, the second the residual's, the third a tie.
+V = [[3.0, 0.0], [0.0, 1.5], [3.0, 0.0]]
+# γ ½: y of DQN 5, 2, 2; of the residual 2.5, 2.5, 2; of the slow copy 4, 1, 2. V less the latter is −1, 0.5, 1, which
+# makes the targets 4, 2.5, 3 and 1.5, 3, 3. δ_D = −3, −0.5, −3; δ_M = −0.5, −1, −3. The first is DQN's branch, the
+# second the residual's, the third a tie.
 
 
-def networks(h=H):
-    (online, q), (second, values) = table(ONLINE), table(h)
-    return online | {"h": second["q"]}, q, values
+def networks(v=V):
+    (online, q), (second, values) = table(ONLINE), table(v)
+    return online | {"v": second["q"]}, q, values
 
 
 def assess(online, samples=SAMPLES, **settings):
@@ -32,19 +32,19 @@ def assess(online, samples=SAMPLES, **settings):
     return algorithm(DCDQN, **settings).assess(samples, online, target | {"q_slow": slow["q"]}, 0.5)
 
 
-def test_loss_is_that_of_the_larger_difference_and_h_regresses_the_error_of_the_slow_copy():
+def test_loss_is_that_of_the_larger_difference_to_v_and_v_regresses_the_target():
     online, _, _ = networks()
     found = assess(online)
-    fit = torch.tensor([1.0, 0.5, 1.0]) ** 2 / 2  # δ of the slow copy − h: 1, −½, −1
+    fit = torch.tensor([1.0, 0.5, 1.0]) ** 2 / 2  # y of the slow copy − V: 1, −½, −1
     torch.testing.assert_close(found.loss, torch.tensor([4.5, 0.5, 4.5]) + fit)
     assert found.td_error_abs.tolist() == [3.0, 1.0, 3.0]
     assert found.statistics["dqn_share"].item() == pytest.approx(2 / 3)
     assert found.statistics["noise"].item() == pytest.approx((1 + 0.25 + 1) / 3)
-    assert found.statistics["h_lag"].item() == pytest.approx((1 - 0.5 - 1) / 3)
+    assert found.statistics["v_lag"].item() == pytest.approx((1 - 0.5 - 1) / 3)
     assert found.statistics["loss"].item() == pytest.approx((9 + 1 + 9) / 3)
 
 
-def test_gradient_of_q_flows_to_the_next_state_and_not_into_h():
+def test_gradient_of_q_flows_to_the_next_state_and_not_into_v():
     online, q, values = networks()
     assess(online).loss.sum().backward()
     expected = torch.zeros(3, 2)
@@ -54,19 +54,19 @@ def test_gradient_of_q_flows_to_the_next_state_and_not_into_h():
     expected[2, 0] = -3.0
     torch.testing.assert_close(q.grad, expected)
     regression = torch.zeros(3, 2)
-    regression[0, 0], regression[1, 1], regression[2, 0] = -1.0, 0.5, 1.0  # h − δ of the slow copy, nothing of Q's loss
+    regression[0, 0], regression[1, 1], regression[2, 0] = -1.0, 0.5, 1.0  # V − y of the slow copy, nothing of Q's loss
     torch.testing.assert_close(values.grad, regression)
 
 
-def test_h_is_fitted_by_the_squared_error_also_where_the_loss_of_q_is_hubers():
-    """h has to be the mean of its target. Fitted by Huber's loss it is something like the median, a lasting reward."""
+def test_v_is_fitted_by_the_squared_error_also_where_the_loss_of_q_is_hubers():
+    """V has to be the mean of its target. Fitted by Huber's loss it is something like the median, and Q diverges."""
     online, _, values = networks([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
     assess(online, loss="huber").loss.sum().backward()
-    assert values.grad.tolist() == [[-3.0, 0.0], [0.0, 5.0], [0.0, 0.0]]  # less the error, however large
+    assert values.grad.tolist() == [[-4.0, 0.0], [0.0, -1.0], [-2.0, 0.0]]  # less the target, however large
 
 
-def test_with_an_exact_h_it_is_cdqn_where_nothing_is_random():
-    exact = [[3.0, 0.0], [0.0, -5.0], [0.0, 0.0]]  # the error of the slow copy itself
+def test_with_an_exact_v_it_is_cdqn_where_nothing_is_random():
+    exact = [[4.0, 0.0], [0.0, 1.0], [2.0, 0.0]]  # y of the slow copy itself
     online, _, _ = networks(exact)
     target, _ = table(FROZEN)
     ours, theirs = assess(online), algorithm(CDQN).assess(SAMPLES, online, target, 0.5)
@@ -109,39 +109,16 @@ def test_resumed_run_is_the_uninterrupted_one(env, compile, tmp_path):
     resumed = cdqn.load(tmp_path / "run").learn(148)
     assert (whole.weights == resumed.weights).all()
     assert (whole.trainer.learner.slow == resumed.trainer.learner.slow).all()
-    last, resumed_last = ([row["h_lag"] for row in agent.history if "h_lag" in row][-1] for agent in (whole, resumed))
+    last, resumed_last = ([row["v_lag"] for row in agent.history if "v_lag" in row][-1] for agent in (whole, resumed))
     assert last == resumed_last != 0
 
 
 @pytest.mark.usefixtures("quick_compile")
 @pytest.mark.parametrize("compile", ["off", "on"])
-def test_gradient_of_h_does_not_shorten_the_step_of_q(compile):
+def test_gradient_of_v_does_not_shorten_the_step_of_q(compile):
     learner = cdqn.DCDQN("CartPole-v1", hidden=(8,), gradient_clip_norm=1e-3, compile=compile).trainer.learner
     learner.choose_backend(1)
-    torch.nn.init.normal_(learner.networks["h"].head.advantage.weight)  # at 0 it would leave Q where it is
     norm = learner.update(random_batch(np.random.default_rng(0))).statistics["gradient_norm"]
     parts = learner.first_moment.split([parameter_count(network) for network in learner.networks.values()])
     assert [10 * part.norm().item() for part in parts] == pytest.approx([1e-3, 1e-3], rel=1e-2)
     assert norm > 0.1
-
-
-@pytest.mark.parametrize("env", ["CartPole-v1", "FrozenLake-v1", "MinAtar/Breakout-v1", "Pong"])
-def test_h_begins_at_zero_and_is_half_as_wide_as_q(env):
-    agent = cdqn.DCDQN(env, memory_size=1000, warmup_steps=100)
-    q, h = agent.trainer.learner.networks.values()
-    observation = torch.rand(3, *agent.spec.observation_shape).to(torch.uint8 if env == "Pong" else torch.float32)
-    assert (h(observation) == 0).all()
-    if env == "FrozenLake-v1":
-        assert h.q_SA.shape == q.q_SA.shape
-    else:
-        assert h.head.width == q.head.width / 2
-        assert q(observation).ne(0).any()
-
-
-def own_network(spec):
-    return torch.nn.Linear(spec.observation_shape[0], spec.num_actions)
-
-
-def test_beside_a_network_of_the_users_h_is_one_like_it():
-    q, h = cdqn.DCDQN("CartPole-v1", network=own_network).trainer.learner.networks.values()
-    assert str(q) == str(h)

@@ -170,22 +170,22 @@ def test_rows_before_the_first_update_are_no_points():
     assert watch.points == []
 
 
-# h behind its target
+# V behind its target
 
 
 def lag_of(lags, unit=1.0, q_mean=10.0):
     watch = LagWatch()
     rows = (
-        progress(q_mean=q_mean, statistics={"h_lag": lag}, update=1_000 * number) for number, lag in enumerate(lags)
+        progress(q_mean=q_mean, statistics={"v_lag": lag}, update=1_000 * number) for number, lag in enumerate(lags)
     )
     return [watch.check(row, unit) for row in rows]
 
 
-def test_h_that_lags_is_warned_of_after_5000_updates_and_again_only_after_it_caught_up():
+def test_v_that_lags_is_warned_of_after_5000_updates_and_again_only_after_it_caught_up():
     messages = lag_of([0.51] * 8 + [0.49] + [-0.51] * 6)
     assert [message is not None for message in messages] == [False] * 5 + [True] + [False] * 8 + [True]
-    assert messages[5] == "h does not follow: it is 0.51 below the TD error that it stands for, and Q is 10"
-    assert "0.51 above the TD error" in messages[-1]
+    assert messages[5] == "V does not follow: it is 0.51 below the target that it stands for, and Q is 10"
+    assert "0.51 above the target" in messages[-1]
 
 
 @pytest.mark.parametrize(("unit", "warned"), [(0.5, False), (2.0, True)])
@@ -193,7 +193,7 @@ def test_lag_is_compared_in_units_of_the_rewards(unit, warned):
     assert any(lag_of([0.5] * 6, unit)) == warned
 
 
-def test_algorithms_without_h_and_rows_without_updates_do_not_lag():
+def test_algorithms_without_v_and_rows_without_updates_do_not_lag():
     watch = LagWatch()
     assert [watch.check(progress()) for _ in range(9)] == [None] * 9
     assert lag_of([9.0] * 9, q_mean=None) == [None] * 9
@@ -201,10 +201,10 @@ def test_algorithms_without_h_and_rows_without_updates_do_not_lag():
 
 def test_lag_is_told_with_what_would_help():
     watch = Watch(Config(algorithm="dcdqn", target_period_updates=20), 1)
-    rows = [progress(statistics={"h_lag": -3.0}, step=step, update=10 * step) for step in range(0, 600, 100)]
+    rows = [progress(statistics={"v_lag": -3.0}, step=step, update=10 * step) for step in range(0, 600, 100)]
     told = [warned for row in rows for warned in watch.check(row, 1.0, 10**6)]
     assert [(warned.topic, warned.step) for warned in told] == [("lagging", 500)]
-    assert told[0].message.endswith("h_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn")
+    assert told[0].message.endswith("v_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn")
 
 
 # advice
@@ -305,7 +305,7 @@ def test_watch_goes_on_with_the_same_warnings_wherever_it_was_saved(saved_at):
     for number in range(40):
         if number == saved_at:
             other.load_state_dict(one.state_dict())
-        behind = {"h_lag": 9.0 if 18 <= number < 30 else 0.0}
+        behind = {"v_lag": 9.0 if 18 <= number < 30 else 0.0}
         step, q_mean = (number + 1) * 100, 5.0 * number
         row = progress(step=step, update=10 * step, q_mean=q_mean, q_bound=100.0, earned_high=40.0, statistics=behind)
         found = []
@@ -314,7 +314,7 @@ def test_watch_goes_on_with_the_same_warnings_wherever_it_was_saved(saved_at):
             found.append(list(watch.check(row, 1.0, 4_000)))
         assert found[0] == found[-1]
         warnings += found[0]
-    assert len(warnings) == 4  # overestimated, then h behind, then diverging, then still rising
+    assert len(warnings) == 4  # overestimated, then V behind, then diverging, then still rising
     assert_same_state(one.state_dict(), other.state_dict())
 
 

@@ -64,16 +64,17 @@ class Network(NamedTuple):
     slow_copy_updates: int | None = None
     """Over how many updates n a second, slow copy follows: θ̄ ← θ̄ + (θ − θ̄) 10/n after every tenth. `assess` gets it in
     `target`, as "q_slow" if the network is "q"."""
+    features_of: str | None = None
+    """Another network, whose features it takes in place of observations; its gradient does not reach that one."""
 
 
 class BuildNetwork(Protocol):
     """Makes a network for the environment's observations as the settings say: kind, widths, first weights."""
 
-    def __call__(self, outputs: int, dueling: bool | None = None, width: float = 1.0, zero: bool = False) -> nn.Module:
+    def __call__(self, outputs: int, dueling: bool | None = None, head_on: nn.Module | None = None) -> nn.Module:
         """With this many outputs; `dueling` is by default as the setting says.
 
-        `width`: that of its layers, as a multiple of what the settings say. `zero`: its outputs are 0 at first. Neither
-        acts on a network of the user's own.
+        `head_on`: another network, for whose features this is to be a second head; see `Network.features_of`.
         """
 
 

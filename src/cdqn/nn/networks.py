@@ -7,12 +7,13 @@ The dueling head (Wang et al. 2016) is Q = V + A − mean A.
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import conv2d, pad
 
 from cdqn.nn.row_sparse import ConvolutionalBody
 
@@ -80,11 +81,15 @@ class MLP(nn.Module):
         he_initialize(self)
 
     def forward(self, observation: Tensor) -> Tensor:
+        q_BA: Tensor = self.head(self.features(observation))
+        return q_BA
+
+    def features(self, observation: Tensor) -> Tensor:
+        """What the head is given."""
         features = observation.flatten(1).to(self.head.advantage.weight.dtype)
         for layer in self.torso:
             features = torch.relu(layer(features))
-        q_BA: Tensor = self.head(features)
-        return q_BA
+        return features
 
     def numpy_forward(self) -> Callable[[Array], Array]:
         """The same function in NumPy, on the memory of the weights as they are now and will be.
@@ -188,27 +193,40 @@ class DuelingCNN(nn.Module):
     def forward(self, observation: Tensor) -> Tensor:
         if self.fast and observation.device.type == "cpu":
             return self.head.streams(self._fast_hidden(observation))
+        q_BA: Tensor = self.head(self.features(observation))
+        return q_BA
+
+    def features(self, observation: Tensor) -> Tensor:
+        """What the head is given."""
+        if self.fast and observation.device.type == "cpu":
+            x, parameters = self._over_blocks(observation)
+            for stride, weight, bias in zip(self.BLOCK_STRIDES, parameters[::2], parameters[1::2], strict=True):
+                x = torch.relu(conv2d(x, weight, bias, stride))
+            return x.flatten(1)
         x = observation.to(self.head.advantage.weight.dtype, memory_format=torch.channels_last) / 255
         for convolution in self.convolutions:
             x = torch.relu(convolution(x))
-        q_BA: Tensor = self.head(x.flatten(1))
-        return q_BA
+        return x.flatten(1)
 
     def _fast_hidden(self, observation: Tensor) -> Tensor:
-        """The hidden layer; the first convolution as one of 2×2 over blocks of 4×4 pixels: the same sums, faster.
+        """The hidden layer, whose backward pass leaves out rows without a gradient."""
+        blocks, parameters = self._over_blocks(observation)
+        parameters += [self.head.hidden.weight, self.head.hidden.bias]
+        hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, blocks, *parameters)  # type: ignore[no-untyped-call]
+        return hidden
+
+    def _over_blocks(self, observation: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Input and parameters with the first convolution as one of 2×2 over blocks of 4×4 pixels: the same, faster.
 
         The weights are divided by 255 in place of the pixels, of which there are more.
         """
         size, stride, padding = self.KERNELS[0]
         blocks = pixel_blocks(observation, stride, size, padding).to(self.head.advantage.weight.dtype)
-        first, *others = self.convolutions
-        assert isinstance(first, nn.Conv2d)
-        parameters: list[Tensor | None] = [block_weight(first.weight / 255, stride), first.bias]
-        for layer in (*others, self.head.hidden):
-            assert isinstance(layer, nn.Conv2d | nn.Linear)
+        layers: list[Any] = list(self.convolutions)
+        parameters = [block_weight(layers[0].weight / 255, stride), layers[0].bias]
+        for layer in layers[1:]:
             parameters += [layer.weight, layer.bias]
-        hidden: Tensor = ConvolutionalBody.apply(self.BLOCK_STRIDES, blocks, *parameters)  # type: ignore[no-untyped-call]
-        return hidden
+        return blocks, parameters
 
 
 def pixel_blocks(frames: Tensor, block: int, size: int, padding: int) -> Tensor:
@@ -238,7 +256,6 @@ class BoardCNN(nn.Module):
     The shape of the network in Young & Tian (2019), 16 filters and 128 units, with a dueling head.
     """
 
-    FILTERS = 16
     CODES, LARGEST_CODE, LARGEST_PIXEL = 16, 10, 255
     """Bytes are pixels, but on boards of fewer cells a side they are taken for codes of what is there: MiniGrid's."""
 
@@ -247,7 +264,7 @@ class BoardCNN(nn.Module):
         observation_shape: Sequence[int],
         num_actions: int,
         dueling: bool = True,
-        filters: int = FILTERS,
+        filters: int = 16,
         width: int = 128,
     ) -> None:
         super().__init__()
@@ -258,11 +275,15 @@ class BoardCNN(nn.Module):
         he_initialize(self)
 
     def forward(self, observation: Tensor) -> Tensor:
+        q_BA: Tensor = self.head(self.features(observation))
+        return q_BA
+
+    def features(self, observation: Tensor) -> Tensor:
+        """What the head is given."""
         channels_first = observation.to(self.head.advantage.weight.dtype).permute(0, 3, 1, 2)
         if observation.dtype == torch.uint8:
             channels_first = channels_first / self.largest_byte
-        q_BA: Tensor = self.head(torch.relu(self.convolution(channels_first)).flatten(1))
-        return q_BA
+        return torch.relu(self.convolution(channels_first)).flatten(1)
 
 
 def feature_size(pixels: int, kernels: Sequence[tuple[int, int, int]]) -> int:
@@ -270,18 +291,6 @@ def feature_size(pixels: int, kernels: Sequence[tuple[int, int, int]]) -> int:
     for size, stride, padding in kernels:
         pixels = (pixels + 2 * padding - size) // stride + 1
     return pixels
-
-
-def begin_at_zero_(network: nn.Module) -> None:
-    """Make the outputs of one of these networks 0 until something is learned."""
-    if isinstance(network, Table):
-        nn.init.zeros_(network.q_SA)
-        return
-    assert isinstance(network, MLP | DuelingCNN | BoardCNN)
-    for layer in (network.head.advantage, network.head.value):
-        if layer is not None:
-            nn.init.zeros_(layer.weight)
-            nn.init.zeros_(layer.bias)
 
 
 def parameter_count(module: nn.Module) -> int:
@@ -297,27 +306,20 @@ def make_network(
     channels: Sequence[int] | None = None,
     initial_weights: str = "he",
     board: bool = False,
-    width: float = 1.0,
 ) -> nn.Module:
     """The network for vectors, for images of channels × height × width, or for boards of height × width × channels.
 
-    Without hidden layers it is a table, for one-hot vectors. `width` multiplies that of every layer.
+    Without hidden layers it is a table, for one-hot vectors.
     """
-
-    def scaled(sizes: Sequence[int]) -> list[int]:
-        return [max(1, round(width * size)) for size in sizes]
-
     network: nn.Module
     if not hidden:
         network = Table(observation_shape[0], num_actions)
     elif len(observation_shape) == 1:
-        network = MLP(observation_shape[0], num_actions, scaled(hidden), dueling)
+        network = MLP(observation_shape[0], num_actions, hidden, dueling)
     elif board:
-        filters, units = scaled((BoardCNN.FILTERS, hidden[-1]))
-        network = BoardCNN(observation_shape, num_actions, dueling, filters, units)
+        network = BoardCNN(observation_shape, num_actions, dueling, width=hidden[-1])
     else:
-        *kernels, units = scaled((*(channels or (32, 64, 64)), hidden[-1]))
-        network = DuelingCNN(observation_shape, num_actions, dueling, units, kernels)
+        network = DuelingCNN(observation_shape, num_actions, dueling, hidden[-1], channels or (32, 64, 64))
     if initial_weights == "pytorch":
         pytorch_initialize(network)
     return network

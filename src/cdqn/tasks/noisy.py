@@ -59,12 +59,12 @@ def expected_loss(
     discount: float,
     double_q: bool = False,
     slow_SA: Tensor | None = None,
-    h_SA: Tensor | None = None,
+    v_error_SA: Tensor | None = None,
 ) -> Tensor:
     """E[ℓ] with ℓ = ½δ², of "cdqn", "rg" or "dcdqn".
 
-    For the latter `slow_SA` is the slow copy, by default a copy of `frozen_SA`, and `h_SA` stands for the mean of its
-    TD error, by default exactly. The gradient with respect to `q_SA` is that of `cdqn.losses`.
+    For the latter `slow_SA` is the slow copy, by default a copy of `frozen_SA`, and V the exact mean of its target,
+    but for `v_error_SA`. The gradient with respect to `q_SA` is that of `cdqn.losses`.
     """
     states, actions = task.shape
     probability_SAN = torch.from_numpy(task.probability_SAN)
@@ -75,12 +75,11 @@ def expected_loss(
         return table_SA.expand(states * actions, states, actions).reshape(-1, actions)
 
     if algorithm == "dcdqn":
-        slow_SA = frozen_SA if slow_SA is None else slow_SA
-        slow_target_B = losses.dqn_target(reward_B, going_on_B, discount, following(slow_SA))
-        slow_error_B = slow_target_B - slow_SA.flatten().repeat_interleave(states)
-        if h_SA is None:
-            h_SA = (probability_SAN * slow_error_B.view_as(probability_SAN)).sum(2)
-        reward_B = losses.denoised_reward(reward_B, slow_error_B, h_SA.flatten().repeat_interleave(states))
+        slow_B = losses.dqn_target(reward_B, going_on_B, discount, following(frozen_SA if slow_SA is None else slow_SA))
+        v_SA = (probability_SAN * slow_B.view_as(probability_SAN)).sum(2)
+        if v_error_SA is not None:
+            v_SA = v_SA + v_error_SA
+        reward_B = losses.denoised_reward(reward_B, v_SA.flatten().repeat_interleave(states), slow_B)
     chooser_BA = following(q_SA).detach() if double_q else None
     dqn_B = losses.dqn_target(reward_B, going_on_B, discount, following(frozen_SA), chooser_BA)
     msbe_B = losses.msbe_target(reward_B, going_on_B, discount, following(q_SA))
@@ -104,7 +103,7 @@ def learn(
 ) -> Floats:
     """The table after so many steps of gradient descent on `expected_loss`, a copy after every `target_period`-th.
 
-    For DC-DQN the slow copy follows after each, and h is always the exact mean of its TD error.
+    For DC-DQN the slow copy follows after each, and V is always its exact mean.
     """
     learned_SA = q_SA.copy()
     rates = (learning_rate, 1 / slow_copy_updates)
@@ -145,7 +144,6 @@ def _descend(
                     if weight == 0.0:
                         continue
                     best = q_SA[n].argmax()
-                    # r − (δ̄ − h), of which all but this cancels where h is the mean of δ̄
                     fixed = mean_SA[s, a] - discount * slow_value_S[n] if rule == 2 else reward_SAN[s, a, n]
                     dqn = q_SA[s, a] - fixed - discount * value_S[n]
                     msbe = dqn - discount * (q_SA[n, best] - value_S[n])

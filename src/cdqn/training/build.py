@@ -18,7 +18,8 @@ from cdqn.config import Config
 from cdqn.envs import EnvLike, EnvSpec, atari_game, observation_adapter
 from cdqn.envs.evaluation import REWARD, carries
 from cdqn.errors import CdqnError, ConfigError
-from cdqn.nn.networks import begin_at_zero_, make_network
+from cdqn.nn.features import second_head
+from cdqn.nn.networks import make_network
 from cdqn.replay import ArrayStore, PrioritizedReplay, Replay, Store, UniformReplay
 from cdqn.storage.named_code import is_code_name, named, named_wrappers
 from cdqn.training.learner import Learner
@@ -63,7 +64,10 @@ def make_learner(spec: EnvSpec, config: Config) -> Learner:
 def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[str, Network]:
     """The networks of the algorithm, with their first weights."""
 
-    def build(outputs: int, dueling: bool | None = None, width: float = 1.0, zero: bool = False) -> nn.Module:
+    def build(outputs: int, dueling: bool | None = None, head_on: nn.Module | None = None) -> nn.Module:
+        dueling = config.dueling if dueling is None else dueling
+        if head_on is not None:
+            return second_head(head_on, outputs, dueling, config.initial_weights)
         if config.network is not None:
             return _own_network(dataclasses.replace(spec, num_actions=outputs), config.network)
         if not config.hidden and spec.kind != "discrete":
@@ -75,19 +79,10 @@ def first_networks(spec: EnvSpec, config: Config, algorithm: Algorithm) -> dict[
             raise ConfigError(
                 f"initial_weights {config.initial_weights!r}: a table has first values of its own; drop it"
             )
-        network = make_network(
-            spec.observation_shape,
-            outputs,
-            config.hidden,
-            config.dueling if dueling is None else dueling,
-            config.channels,
-            config.initial_weights,
-            spec.kind == "board",
-            width,
+        board = spec.kind == "board"
+        return make_network(
+            spec.observation_shape, outputs, config.hidden, dueling, config.channels, config.initial_weights, board
         )
-        if zero:
-            begin_at_zero_(network)
-        return network
 
     with torch.random.fork_rng(devices=[]):  # the caller's random numbers are none of our business
         torch.manual_seed(config.seed)

@@ -132,24 +132,24 @@ class SlowModeWatch:
 
 
 class LagWatch:
-    """Warns when DC-DQN's h, which stands for the mean TD error of the slow copy, does not follow (docs/denoised.md).
+    """Warns when V, which stands for the mean of the slow copy's target, does not follow it (docs/denoised.md).
 
-    Looks at the statistic "h_lag", the mean of the TD error less h, in which noise cancels.
+    Looks at the statistic "v_lag", the mean of the target less V, in which noise cancels.
     """
 
     SHARE = 0.05
     """Of |Q|. On fixed data of CartPole nothing was learned at 0.28, less at 0.05, and nothing was lost at 0.003."""
     PATIENCE = 5_000
-    """Updates in sequence: when Q sets out from 0, an h that is on its way may be far from it for a while."""
+    """Updates in sequence: when Q sets out from 0, a V that is on its way may be far from it for a while."""
 
     def __init__(self) -> None:
         self.behind_since: int | None = None
-        """The update from which on h was behind at every row."""
+        """The update from which on V was behind at every row."""
         self.told = False
 
     def check(self, progress: Progress, unit: float = 1.0) -> str | None:
-        """A warning once h has been behind for some time; again only after it has caught up."""
-        lag, q = progress.statistics.get("h_lag"), progress.q_mean
+        """A warning once V has been behind for some time; again only after it has caught up."""
+        lag, q = progress.statistics.get("v_lag"), progress.q_mean
         if lag is None or q is None:
             return None
         lag *= unit
@@ -162,7 +162,7 @@ class LagWatch:
             return None
         self.told = True
         side = "below" if lag > 0 else "above"
-        return f"h does not follow: it is {abs(lag):.4g} {side} the TD error that it stands for, and Q is {q:.4g}"
+        return f"V does not follow: it is {abs(lag):.4g} {side} the target that it stands for, and Q is {q:.4g}"
 
 
 def divergence_advice(config: Config) -> str:
@@ -185,8 +185,8 @@ def hasty_advice(config: Config) -> str:
 
 
 def lag_advice() -> str:
-    """For an h that does not follow: larger steps, or a slow copy that moves more slowly."""
-    return "use a subclass of DCDQN with larger h_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn"
+    """For a V that does not follow: larger steps, or a target that moves more slowly."""
+    return "use a subclass of DCDQN with larger v_step_size or slow_copy_updates (docs/denoised.md), or algorithm cdqn"
 
 
 def idle_advice(config: Config, step: int) -> str:

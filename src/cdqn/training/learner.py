@@ -35,6 +35,7 @@ from cdqn.nn.adam import (
     step_sizes,
     total_norm,
 )
+from cdqn.nn.features import Features
 from cdqn.nn.flat import flat_of, flatten_, point_, views
 from cdqn.nn.networks import DuelingCNN, parameter_count
 from cdqn.replay import Batch
@@ -87,7 +88,11 @@ class Learner:
         """θ̄, the slow copies; empty where no network has one."""
         point_(self.slow_networks, self.slow)
         self._factors = {name: network.learning_rate_factor for name, network in networks.items()}
-        self._online: Networks = dict(self.networks.items())
+        self._features = {name: network.features_of for name, network in networks.items() if network.features_of}
+        self._online: Networks = dict(self.networks.items()) | {
+            name: partial(self._call_on_features, self.networks[name], Features(self.networks[below]))
+            for name, below in self._features.items()
+        }
         self._frozen: Networks = {
             name: self.target_networks[name] for name, network in networks.items() if network.has_target
         } | {f"{name}_slow": self.slow_networks[name] for name in self._slow_rates}
@@ -300,8 +305,21 @@ class Learner:
         return {name: partial(self._call, name, parameters) for name in self.networks}
 
     def _call(self, name: str, parameters: Mapping[str, Tensor], observation: Tensor) -> Tensor:
-        output: Tensor = functional_call(self.networks[name], _part(parameters, name), (observation,))
-        return output
+        call = partial(functional_call, self.networks[name], _part(parameters, name))
+        if (below := self._features.get(name)) is None:
+            output: Tensor = call((observation,))
+            return output
+        theirs = {f"network.{key}": value for key, value in _part(parameters, below).items()}
+        return self._call_on_features(
+            call, partial(functional_call, Features(self.networks[below]), theirs), observation
+        )
+
+    @staticmethod
+    def _call_on_features(head: Forward, features: Forward, observation: Tensor) -> Tensor:
+        """A network on another one's features, through which no gradient flows."""
+        with torch.no_grad():
+            found = features(observation)
+        return head(found.detach())
 
 
 def _part(parameters: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:

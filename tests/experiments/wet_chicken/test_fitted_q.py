@@ -14,7 +14,7 @@ from cdqn.experiments.wet_chicken.fitted_q import Data, FittedQ, StackedMLP, dra
 
 GAMMA, BATCH, SAMPLES, REPEATS = 0.97, 10, 40, 3
 
-WIDTHS, H_WIDTHS = (1, 16, 16, 16, 3), (1, 8, 8, 3)
+WIDTHS = (1, 16, 16, 16, 3)
 
 
 def make_learner(algorithm, dtype=torch.float64, seed=0):
@@ -23,11 +23,9 @@ def make_learner(algorithm, dtype=torch.float64, seed=0):
     x = torch.from_numpy(rng.random((REPEATS, SAMPLES + 1))).to(dtype)
     action = torch.from_numpy(rng.integers(3, size=(REPEATS, SAMPLES)))
     following = x[:, 1:].contiguous()
-    h = None
-    if algorithm == "dcdqn":
-        h = StackedMLP([draw_parameters(rng, H_WIDTHS) for _ in range(REPEATS)], dtype)
+    mean = StackedMLP([draw_parameters(rng, WIDTHS) for _ in range(REPEATS)], dtype) if algorithm == "dcdqn" else None
     data = Data(x[:, :-1].contiguous(), action, following, following)
-    return FittedQ(algorithm, network, data, GAMMA, BATCH, h_network=h)
+    return FittedQ(algorithm, network, data, GAMMA, BATCH, mean_network=mean)
 
 
 def module_of(network, repeat):
@@ -40,14 +38,14 @@ def module_of(network, repeat):
     return nn.Sequential(*layers[:-1])
 
 
-def slow_epochs(algorithm, module, data, repeat, orders, rates, h=None):
+def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
     """The slow twin: one repeat, autograd, a target network that is copied as in the authors' code."""
     target, slow = copy.deepcopy(module), copy.deepcopy(module)
-    groups = [{"params": module.parameters()}] + ([] if h is None else [{"params": h.parameters()}])
+    groups = [{"params": module.parameters()}] + ([] if mean is None else [{"params": mean.parameters()}])
     adam = torch.optim.Adam(groups, eps=1e-8)
     on_dqn = []
     for order_RN, rate in zip(orders, rates, strict=True):
-        for group, factor in zip(adam.param_groups, (1, DCDQN.h_step_size), strict=False):
+        for group, factor in zip(adam.param_groups, (1, DCDQN.v_step_size), strict=False):
             group["lr"] = factor * rate
         at_start = copy.deepcopy(module)
         for number, index_B in enumerate(order_RN[repeat].split(BATCH)):
@@ -56,20 +54,19 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates, h=None):
             state, action, reward, following = (column[repeat][index_B] for column in data)
             ends = (torch.zeros(BATCH, dtype=torch.bool), GAMMA)
             q_B = losses.action_value(module(state.unsqueeze(1)), action)
-            if h is not None:
+            if mean is not None:
                 y_slow_B = losses.dqn_target(reward, *ends, slow(following.unsqueeze(1)))
-                slow_error_B = y_slow_B - losses.action_value(slow(state.unsqueeze(1)), action).detach()
-                h_B = losses.action_value(h(state.unsqueeze(1)), action)
-                reward = losses.denoised_reward(reward, slow_error_B, h_B)
+                v_B = losses.action_value(mean(state.unsqueeze(1)), action)
+                reward = losses.denoised_reward(reward, v_B, y_slow_B)
             y_dqn_B = losses.dqn_target(reward, *ends, target(following.unsqueeze(1)))
             y_msbe_B = losses.msbe_target(reward, *ends, module(following.unsqueeze(1)))
             terms = {
                 "dqn": losses.dqn_loss(q_B, y_dqn_B, huber=False),
                 "rg": losses.msbe_loss(q_B, y_msbe_B, huber=False),
                 "cdqn": losses.cdqn_loss(q_B, y_dqn_B, y_msbe_B, huber=False),
-            }[algorithm.removeprefix("d" if h else "")]
+            }[algorithm.removeprefix("d" if mean else "")]
             adam.zero_grad()
-            fit_B = 0 if h is None else losses.dqn_loss(h_B, slow_error_B, huber=False).loss
+            fit_B = 0 if mean is None else losses.dqn_loss(v_B, y_slow_B, huber=False).loss
             (terms.loss + fit_B).mean().backward()
             adam.step()
             on_dqn.append(terms.on_dqn_branch.double().mean().item())
@@ -81,32 +78,32 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates, h=None):
 @pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg", "dcdqn"])
 def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm, monkeypatch):
     monkeypatch.setattr(DCDQN, "slow_copy_updates", 4)  # so that θ̄ is not where it began
-    monkeypatch.setattr(DCDQN, "h_step_size", 3.0)
+    monkeypatch.setattr(DCDQN, "v_step_size", 3.0)
     learner = make_learner(algorithm)
     modules = [module_of(learner.network, repeat) for repeat in range(REPEATS)]
-    h_modules = [learner.h_network and module_of(learner.h_network, repeat) for repeat in range(REPEATS)]
+    means = [learner.mean_network and module_of(learner.mean_network, repeat) for repeat in range(REPEATS)]
     torch.manual_seed(0)
     orders = [torch.stack([torch.randperm(SAMPLES) for _ in range(REPEATS)]) for _ in range(3)]
     rates = [1e-2, 1e-2, 1e-3]
     for order_RN, rate in zip(orders, rates, strict=True):
         learner.epoch(order_RN, rate)
     for repeat, module in enumerate(modules):
-        share = slow_epochs(algorithm, module, learner.data, repeat, orders, rates, h_modules[repeat])
+        share = slow_epochs(algorithm, module, learner.data, repeat, orders, rates, means[repeat])
         if "cdqn" in algorithm:
             assert 0.05 < share < 0.95  # both branches are under test
         found = module_of(learner.network, repeat)
         for mine, theirs in zip(found.parameters(), module.parameters(), strict=True):
             torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-11)
-        if h_modules[repeat]:
-            found = module_of(learner.h_network, repeat)
-            for mine, theirs in zip(found.parameters(), h_modules[repeat].parameters(), strict=True):
+        if means[repeat]:
+            found = module_of(learner.mean_network, repeat)
+            for mine, theirs in zip(found.parameters(), means[repeat].parameters(), strict=True):
                 torch.testing.assert_close(mine, theirs, rtol=1e-9, atol=1e-11)
 
 
-def test_a_network_of_expected_errors_is_for_dcdqn_alone():
+def test_a_network_of_means_is_for_dcdqn_alone():
     learner = make_learner("dcdqn")
     with pytest.raises(ConfigError, match="DC-DQN has one, no other does"):
-        FittedQ("cdqn", learner.network, learner.data, GAMMA, BATCH, h_network=learner.h_network)
+        FittedQ("cdqn", learner.network, learner.data, GAMMA, BATCH, mean_network=learner.mean_network)
     with pytest.raises(ConfigError, match="DC-DQN has one, no other does"):
         FittedQ("dcdqn", learner.network, learner.data, GAMMA, BATCH)
 

@@ -6,7 +6,7 @@ there already; a test ties each update to autograd on `losses.py`. At 128 units 
 large ones (benchmarks/wet_chicken_speed.py).
 
 The target network θ̃ is the θ of an epoch's start, and it is needed at the fixed states s′ alone: it exists only as
-the vector of its values there, computed once per epoch. So are the TD errors of DC-DQN's slow copy θ̄.
+the vector of its values there, computed once per epoch. So are the values of DC-DQN's slow copy θ̄.
 
 Suffixes: R repeats, N samples of a data set, B of a batch, A actions, K rows of s′ kept, M rows of s and s′.
 """
@@ -118,7 +118,7 @@ class StackedMLP:
 class FittedQ:
     """The algorithms on fixed data, an epoch at a time; they differ in `_step` alone. The loss is ½δ².
 
-    DC-DQN (docs/denoised.md) has a second network, `h_network`, which learns the slow copy's TD error on average.
+    DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns the slow copy's target on average.
     """
 
     def __init__(
@@ -129,21 +129,21 @@ class FittedQ:
         gamma: float,
         batch_size: int,
         adam_epsilon: float = 1e-8,
-        h_network: StackedMLP | None = None,
+        mean_network: StackedMLP | None = None,
     ) -> None:
         self.samples = data.state_RN.shape[1]
         if self.samples % batch_size:
             raise ConfigError(f"{self.samples} transitions are no whole number of batches of {batch_size}")
-        if (algorithm == "dcdqn") != (h_network is not None):
-            raise ConfigError(f"algorithm {algorithm} with h_network {h_network}: DC-DQN has one, no other does")
+        if (algorithm == "dcdqn") != (mean_network is not None):
+            raise ConfigError(f"algorithm {algorithm} with mean_network {mean_network}: DC-DQN has one, no other does")
         self.algorithm = algorithm
         self.network = network
-        self.h_network = h_network
+        self.mean_network = mean_network
         self.data = data
         self.gamma = gamma
         self.batch_size = batch_size
         self._adam_epsilon = adam_epsilon
-        self._learned = {"": network} | ({} if h_network is None else {"h_": h_network})
+        self._learned = {"": network} | ({} if mean_network is None else {"mean_": mean_network})
         self._moments = {"step": torch.zeros(())}
         for prefix, learned in self._learned.items():
             learned.theta.grad = learned.gradient
@@ -164,26 +164,26 @@ class FittedQ:
             for prefix, learned in self._learned.items()
         ]
         state_RN, action_RN, reward_RN, next_state_RN = (column.gather(1, order_RN) for column in self.data)
-        next_value_RN = reward_RN  # RG has no use for it
+        target_RN = reward_RN
         if self.algorithm != "rg":
             fresh_RN = self._next_values()
             next_value_RN = fresh_RN.gather(1, order_RN)
             next_value_RN[:, :size] = self._next_value_RN.gather(1, order_RN[:, :size])
+            target_RN = reward_RN + self.gamma * next_value_RN
             self._next_value_RN = fresh_RN
-        slow_error_RN = reward_RN if self._slow is None else self._slow_errors(self._slow).gather(1, order_RN)
-        columns = (state_RN, action_RN, reward_RN, next_value_RN, slow_error_RN)
+        slow_target_RN = target_RN
+        if self._slow is not None:
+            slow_value_RN = self._slow.q_values(self.data.next_state_RN).amax(2).gather(1, order_RN)
+            slow_target_RN = reward_RN + self.gamma * slow_value_RN
+        columns = (state_RN, action_RN, reward_RN, target_RN, slow_target_RN)
         batches = [self._batches(column) for column in columns]
         if self.algorithm != "dqn":  # one pass for s and s′: the gradient flows through both
             batches[0] = torch.cat([batches[0], self._batches(next_state_RN)], 2)
-        for x_RB, action_RB, reward_RB, next_value_RB, slow_error_RB in zip(*batches, strict=True):
-            x_RB1 = x_RB.unsqueeze(2)
-            if self.h_network is not None:  # as losses.denoised_reward
-                h_RB = self._learn_h(self.h_network, x_RB1[:, :size], action_RB, slow_error_RB)
-                reward_RB = reward_RB - (slow_error_RB - h_RB)
-            self._step(x_RB1, action_RB, reward_RB, next_value_RB)
+        for x_RB, action_RB, reward_RB, target_RB, slow_target_RB in zip(*batches, strict=True):
+            self._step(x_RB.unsqueeze(2), action_RB, reward_RB, target_RB, slow_target_RB)
             self._moments["step"] += 1
             update = int(self._moments["step"])
-            for tensors, factor in zip(with_moments, (1.0, DCDQN.h_step_size), strict=False):
+            for tensors, factor in zip(with_moments, (1.0, DCDQN.v_step_size), strict=False):
                 fused_adam_step_([tensors], update, factor * learning_rate, self._adam_epsilon)
         if self._slow is not None:  # it values the next states once an epoch, and so it moves once an epoch
             self._slow.theta.lerp_(self.network.theta, min(1.0, len(batches[0]) / DCDQN.slow_copy_updates))
@@ -208,28 +208,27 @@ class FittedQ:
             return self.data.reward_RN.new_empty(0)
         return self.network.q_values(self.data.next_state_RN).amax(2)
 
-    def _slow_errors(self, slow: StackedMLP) -> Tensor:
-        """The slow copy's TD error on each sample."""
-        q_RN = slow.q_values(self.data.state_RN).gather(2, self.data.action_RN.unsqueeze(2)).squeeze(2)
-        next_value_RN = slow.q_values(self.data.next_state_RN).amax(2)
-        return self.data.reward_RN + self.gamma * next_value_RN - q_RN
-
     def _batches(self, column_RN: Tensor) -> Tensor:
         """(batches, R, B), each batch in one piece of memory."""
         return column_RN.view(len(column_RN), -1, self.batch_size).transpose(0, 1).contiguous()
 
-    def _step(self, x_RB1: Tensor, action_RB: Tensor, reward_RB: Tensor, frozen_value_RB: Tensor) -> None:
+    def _step(
+        self, x_RB1: Tensor, action_RB: Tensor, reward_RB: Tensor, target_RB: Tensor, slow_target_RB: Tensor
+    ) -> None:
         """The gradient of the mean of ½δ² over a batch: δ by ∂Q(s, a), and −γδ by ∂max Q(s′) where it flows there."""
         size = self.batch_size
         *hidden, q_RBA = self.network.forward(x_RB1)
         q_RB = q_RBA[:, :size].gather(2, action_RB.unsqueeze(2)).squeeze(2)
-        target_RB = reward_RB + self.gamma * frozen_value_RB  # as the other one, so that ties are ties
         if self.algorithm == "dqn":
             delta_RB = (q_RB - target_RB) / size
             self.network.backward(x_RB1, hidden, _at(action_RB, delta_RB, q_RBA))
             return
         next_value_RB, next_action_RB = q_RBA[:, size:].max(2)
         msbe_target_RB = reward_RB + self.gamma * next_value_RB
+        if self.mean_network is not None:  # as losses.denoised_reward
+            mean_RB = self._learn_mean(self.mean_network, x_RB1[:, :size], action_RB, slow_target_RB)
+            correction_RB = mean_RB - slow_target_RB
+            msbe_target_RB, target_RB = msbe_target_RB + correction_RB, target_RB + correction_RB
         delta_RB = q_RB - msbe_target_RB
         if self.algorithm == "rg":
             delta_RB = torch.cat([delta_RB, -self.gamma * delta_RB], 1) / size
@@ -248,12 +247,12 @@ class FittedQ:
         x_RM1 = x_RB1.gather(1, rows_RM.unsqueeze(2))
         self.network.backward(x_RM1, self.network.take(hidden, rows_RM), gradient_RMA)
 
-    def _learn_h(self, network: StackedMLP, x_RB1: Tensor, action_RB: Tensor, slow_error_RB: Tensor) -> Tensor:
-        """h(s, a) as it is, and the gradient of ½(h − δ̄)² for its next step."""
-        *hidden, h_RBA = network.forward(x_RB1)
-        h_RB = h_RBA.gather(2, action_RB.unsqueeze(2)).squeeze(2)
-        network.backward(x_RB1, hidden, _at(action_RB, (h_RB - slow_error_RB) / self.batch_size, h_RBA))
-        return h_RB
+    def _learn_mean(self, network: StackedMLP, x_RB1: Tensor, action_RB: Tensor, target_RB: Tensor) -> Tensor:
+        """V(s, a) as it is, and the gradient of ½(V − y)² for its next step."""
+        *hidden, v_RBA = network.forward(x_RB1)
+        v_RB = v_RBA.gather(2, action_RB.unsqueeze(2)).squeeze(2)
+        network.backward(x_RB1, hidden, _at(action_RB, (v_RB - target_RB) / self.batch_size, v_RBA))
+        return v_RB
 
 
 def _at(action_RB: Tensor, value_RB: Tensor, q_RBA: Tensor) -> Tensor:

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from cdqn.algorithms import ALGORITHMS, DCDQN, OF_THE_PAPER
+from cdqn.algorithms import ALGORITHMS, OF_THE_PAPER
 from cdqn.envs.wet_chicken import NUM_ACTIONS, TURBULENCE, WATERFALL, next_position
 from cdqn.errors import CheckpointError, ConfigError
 from cdqn.experiments.processes import run_tasks
@@ -39,7 +39,7 @@ GRID = 4000
 """Points at which the greedy policy is tabulated for its evaluation: every 0.005 of the river."""
 
 # Each use of a seed draws from a stream of its own.
-_DATA, _WEIGHTS, _SHUFFLE, _EVALUATION, _H_WEIGHTS = range(5)
+_DATA, _WEIGHTS, _SHUFFLE, _EVALUATION, _MEAN_WEIGHTS = range(5)
 
 
 @dataclass(frozen=True)
@@ -183,17 +183,17 @@ def make_learner(setting: WetChickenSetting, algorithm: str, repeats: Sequence[i
     """With first weights that are the same for every algorithm."""
     widths = (1, *setting.hidden, NUM_ACTIONS)
 
-    def draw(stream: int, widths: Sequence[int]) -> StackedMLP:
+    def draw(stream: int) -> StackedMLP:
         return StackedMLP([draw_parameters(generator(seed, stream, repeat), widths) for repeat in repeats])
 
-    h_network = None
-    if algorithm == "dcdqn":  # as in cdqn.algorithms: half as wide, and its output begins at 0
-        h_network = draw(_H_WEIGHTS, (1, *(round(DCDQN.h_width * width) for width in setting.hidden), NUM_ACTIONS))
-        h_network.weights[-1].zero_()
-        h_network.biases[-1].zero_()
-    data = make_data(setting, repeats, seed)
-    network = draw(_WEIGHTS, widths)
-    return FittedQ(algorithm, network, data, setting.gamma, setting.batch_size, h_network=h_network)
+    return FittedQ(
+        algorithm,
+        draw(_WEIGHTS),
+        make_data(setting, repeats, seed),
+        setting.gamma,
+        setting.batch_size,
+        mean_network=draw(_MEAN_WEIGHTS) if algorithm == "dcdqn" else None,
+    )
 
 
 def make_data(setting: WetChickenSetting, repeats: Sequence[int], seed: int) -> Data:
