@@ -266,7 +266,7 @@ def make_learner(algorithm="cdqn", seed=0, network=None, **settings):
     settings = {"compile": "off", "learning_rate": 1e-3} | settings
     networks = {"q": Network(network, slow_copy_updates=50 if algorithm == "dcdqn" else None)}
     if algorithm == "dcdqn":
-        networks["v"] = Network(copy.deepcopy(network), has_target=False, learning_rate_factor=3.0)
+        networks["v"] = Network(copy.deepcopy(network), False, learning_rate_factor=3.0, slow_copy_updates=20)
     return Learner(networks, Config(algorithm=algorithm, **settings))
 
 

@@ -16,10 +16,11 @@ SAMPLES = batch([0, 1, 2], [0, 1, 0], [1.0, 0.0, 2.0], [1, 2, 0], [False, False,
 ONLINE = [[1.0, 0.0], [3.0, 2.0], [0.0, 5.0]]
 FROZEN = [[9.0, 9.0], [8.0, 0.0], [0.0, 4.0]]
 SLOW = [[1.0, 3.0], [2.0, 6.0], [2.0, 0.0]]
-V = [[3.0, 0.0], [0.0, 1.5], [3.0, 0.0]]
-# γ ½: y of DQN 5, 2, 2; of the residual 2.5, 2.5, 2; of the slow copy 4, 1, 2. V less the latter is −1, 0.5, 1, which
-# makes the targets 4, 2.5, 3 and 1.5, 3, 3. δ_D = −3, −0.5, −3; δ_M = −0.5, −1, −3. The first is DQN's branch, the
-# second the residual's, the third a tie.
+AVERAGE = [[3.0, 0.0], [0.0, 1.5], [3.0, 0.0]]
+V = [[2.0, 0.0], [0.0, 1.5], [5.0, 0.0]]
+# γ ½: y of DQN 5, 2, 2; of the residual 2.5, 2.5, 2; of the slow copy 4, 1, 2. V's average less the latter is −1, 0.5,
+# 1, which makes the targets 4, 2.5, 3 and 1.5, 3, 3. δ_D = −3, −0.5, −3; δ_M = −0.5, −1, −3. The first is DQN's branch,
+# the second the residual's, the third a tie. V itself is −2, 0.5, 3 away from the slow copy's y.
 
 
 def networks(v=V):
@@ -27,15 +28,16 @@ def networks(v=V):
     return online | {"v": second["q"]}, q, values
 
 
-def assess(online, samples=SAMPLES, **settings):
-    (target, _), (slow, _) = table(FROZEN), table(SLOW)
-    return algorithm(DCDQN, **settings).assess(samples, online, target | {"q_slow": slow["q"]}, 0.5)
+def assess(online, samples=SAMPLES, average=AVERAGE, **settings):
+    copies = {"q": FROZEN, "q_slow": SLOW, "v_slow": average}
+    target = {name: table(rows)[0]["q"] for name, rows in copies.items()}
+    return algorithm(DCDQN, **settings).assess(samples, online, target, 0.5)
 
 
-def test_loss_is_that_of_the_larger_difference_to_v_and_v_regresses_the_target():
+def test_loss_is_that_of_the_larger_difference_to_the_average_of_v_and_v_regresses_the_target():
     online, _, _ = networks()
     found = assess(online)
-    fit = torch.tensor([1.0, 0.5, 1.0]) ** 2 / 2  # y of the slow copy − V: 1, −½, −1
+    fit = torch.tensor([2.0, 0.5, 3.0]) ** 2 / 2
     torch.testing.assert_close(found.loss, torch.tensor([4.5, 0.5, 4.5]) + fit)
     assert found.td_error_abs.tolist() == [3.0, 1.0, 3.0]
     assert found.statistics["dqn_share"].item() == pytest.approx(2 / 3)
@@ -54,7 +56,7 @@ def test_gradient_of_q_flows_to_the_next_state_and_not_into_v():
     expected[2, 0] = -3.0
     torch.testing.assert_close(q.grad, expected)
     regression = torch.zeros(3, 2)
-    regression[0, 0], regression[1, 1], regression[2, 0] = -1.0, 0.5, 1.0  # V − y of the slow copy, nothing of Q's loss
+    regression[0, 0], regression[1, 1], regression[2, 0] = -2.0, 0.5, 3.0  # V − y of the slow copy, nothing of Q's loss
     torch.testing.assert_close(values.grad, regression)
 
 
@@ -69,7 +71,7 @@ def test_with_an_exact_v_it_is_cdqn_where_nothing_is_random():
     exact = [[4.0, 0.0], [0.0, 1.0], [2.0, 0.0]]  # y of the slow copy itself
     online, _, _ = networks(exact)
     target, _ = table(FROZEN)
-    ours, theirs = assess(online), algorithm(CDQN).assess(SAMPLES, online, target, 0.5)
+    ours, theirs = assess(online, average=exact), algorithm(CDQN).assess(SAMPLES, online, target, 0.5)
     torch.testing.assert_close(ours.loss, theirs.loss)
     torch.testing.assert_close(ours.td_error_abs, theirs.td_error_abs)
 

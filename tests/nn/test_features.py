@@ -64,8 +64,11 @@ def test_v_on_the_features_of_q_learns_and_leaves_the_gradient_of_q_alone(compil
     own.networks["q"].load_state_dict(on_features.networks["q"].state_dict())
     own.networks["v"].torso.load_state_dict(on_features.networks["q"].torso.state_dict())
     own.networks["v"].head.load_state_dict(on_features.networks["v"].state_dict())
-    for learner in learners:
+    for learner, head in zip(learners, (own.slow_networks["v"].head, on_features.slow_networks["v"]), strict=True):
         learner.target.copy_(learner.theta).mul_(0.5)
+        learner.slow.copy_(learner.theta)
+        for parameter in (*head.parameters(), *learner.slow_networks["q"].parameters()):
+            parameter.mul_(0.7)  # the average has a head of its own, on the features of today
         learner.update(random_batch(np.random.default_rng(0)))
     torch.testing.assert_close(on_features.first_moment[:count], own.first_moment[:count])
     head = parameter_count(on_features.networks["v"])

@@ -19,8 +19,10 @@ class DCDQN(CDQN):
     idle_settings = ("value_transform",)  # the mean of T(y) is not T of the mean
     slow_copy_updates = 1000
     """V has so long to follow. What Q has learned since then acts at once, with its noise (docs/denoised.md)."""
-    v_step_size = 1.0
-    """As a multiple of Q's."""
+    v_step_size = 3.0
+    """As a multiple of Q's: V has to be quick, or what is new to it is taken for noise."""
+    v_average_updates = 100
+    """The loss takes V from an average over so many updates, because V's own noise would be in every target."""
     v_shares_torso = False
     """Whether V is a second head on Q's features, which it does not change, in place of a network of its own."""
 
@@ -30,19 +32,26 @@ class DCDQN(CDQN):
         v = build(spec.num_actions, dueling=False, head_on=q if self.v_shares_torso else None)
         return {
             "q": Network(q, slow_copy_updates=self.slow_copy_updates),
-            "v": Network(v, False, self.v_step_size, features_of="q" if self.v_shares_torso else None),
+            "v": Network(
+                v,
+                has_target=False,
+                learning_rate_factor=self.v_step_size,
+                slow_copy_updates=self.v_average_updates,
+                features_of="q" if self.v_shares_torso else None,
+            ),
         }
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
         facts = (batch.reward, batch.terminated, discount)
         slow_B = losses.dqn_target(*facts, target["q_slow"](batch.next_observation))
-        v_B = losses.action_value(online["v"](batch.observation), batch.action)
-        reward_B = losses.denoised_reward(batch.reward, v_B, slow_B)
+        mean_B = losses.action_value(target["v_slow"](batch.observation), batch.action)
+        reward_B = losses.denoised_reward(batch.reward, mean_B, slow_B)
         found = super().assess(batch._replace(reward=reward_B), online, target, discount)
+        v_B = losses.action_value(online["v"](batch.observation), batch.action)
         # The mean of y is what the squared error finds; the Huber loss would find something like its median.
         fit = losses.dqn_loss(v_B, slow_B, batch.weight, huber=False)
         statistics = {
-            "noise": losses.logged_loss(fit.td_error_abs, batch.weight),
-            "v_lag": (batch.weight * (slow_B - v_B.detach())).mean(),
+            "noise": losses.logged_loss((slow_B - mean_B).abs(), batch.weight),
+            "v_lag": (batch.weight * (slow_B - mean_B)).mean(),
         }
         return found._replace(loss=found.loss + fit.loss, statistics=found.statistics | statistics)

@@ -89,13 +89,11 @@ class Learner:
         point_(self.slow_networks, self.slow)
         self._factors = {name: network.learning_rate_factor for name, network in networks.items()}
         self._features = {name: network.features_of for name, network in networks.items() if network.features_of}
-        self._online: Networks = dict(self.networks.items()) | {
-            name: partial(self._call_on_features, self.networks[name], Features(self.networks[below]))
-            for name, below in self._features.items()
-        }
+        self._online: Networks = dict(self.networks.items()) | self._on_features(self.networks)
+        slow: Networks = dict(self.slow_networks.items()) | self._on_features(self.slow_networks)
         self._frozen: Networks = {
             name: self.target_networks[name] for name, network in networks.items() if network.has_target
-        } | {f"{name}_slow": self.slow_networks[name] for name in self._slow_rates}
+        } | {f"{name}_slow": slow[name] for name in self._slow_rates}
         self.first_moment = torch.zeros_like(self.theta)
         self.second_moment = torch.zeros_like(self.theta)
         self.learning_rate = config.learning_rate
@@ -284,14 +282,14 @@ class Learner:
     ) -> tuple[Tensor, Tensor]:
         """The update as a function of its tensors, for `compile_for`."""
 
-        def objective(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-            return self._objective(TensorBatch(*batch), self._functions(parameters), frozen)
+        copies = views(self.networks, target), views(self.networks, slow) if self._slow_rates else {}
 
-        functions = self._functions(views(self.networks, target))
-        if self._slow_rates:
-            slow_functions = self._functions(views(self.networks, slow))
-            functions |= {f"{name}_slow": slow_functions[name] for name in self._slow_rates}
-        frozen = {name: functions[name] for name in self._frozen}
+        def objective(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+            targets, slow_functions = (self._functions(copy, parameters) for copy in copies)
+            targets |= {f"{name}_slow": slow_functions[name] for name in self._slow_rates}
+            frozen = {name: targets[name] for name in self._frozen}
+            return self._objective(TensorBatch(*batch), self._functions(parameters, parameters), frozen)
+
         gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(views(self.networks, theta))
         pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
         flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
@@ -300,26 +298,34 @@ class Learner:
         adam_step_(theta, first, second, gradient, sizes, parts_of(self._lengths, list(self._factors.values()), theta))
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
-    def _functions(self, parameters: Mapping[str, Tensor]) -> dict[str, Forward]:
-        """The networks as functions of observations, with these parameters."""
-        return {name: partial(self._call, name, parameters) for name in self.networks}
+    def _functions(self, parameters: Mapping[str, Tensor], online: Mapping[str, Tensor]) -> dict[str, Forward]:
+        """The networks as functions of observations, with these parameters; features are those of the online ones."""
+        return {name: partial(self._call, name, parameters, online) for name in self.networks}
 
-    def _call(self, name: str, parameters: Mapping[str, Tensor], observation: Tensor) -> Tensor:
+    def _call(
+        self, name: str, parameters: Mapping[str, Tensor], online: Mapping[str, Tensor], observation: Tensor
+    ) -> Tensor:
         call = partial(functional_call, self.networks[name], _part(parameters, name))
         if (below := self._features.get(name)) is None:
             output: Tensor = call((observation,))
             return output
-        theirs = {f"network.{key}": value for key, value in _part(parameters, below).items()}
-        return self._call_on_features(
-            call, partial(functional_call, Features(self.networks[below]), theirs), observation
-        )
+        theirs = {f"network.{key}": value for key, value in _part(online, below).items()}
+        return _call_on_features(call, partial(functional_call, Features(self.networks[below]), theirs), observation)
 
-    @staticmethod
-    def _call_on_features(head: Forward, features: Forward, observation: Tensor) -> Tensor:
-        """A network on another one's features, through which no gradient flows."""
-        with torch.no_grad():
-            found = features(observation)
-        return head(found.detach())
+    def _on_features(self, heads: nn.ModuleDict) -> dict[str, Forward]:
+        """Those of the networks, or of their slow copies, that are heads on the features of another one."""
+        return {
+            name: partial(_call_on_features, heads[name], Features(self.networks[below]))
+            for name, below in self._features.items()
+            if name in heads
+        }
+
+
+def _call_on_features(head: Forward, features: Forward, observation: Tensor) -> Tensor:
+    """A network on another one's features, through which no gradient flows."""
+    with torch.no_grad():
+        found = features(observation)
+    return head(found.detach())
 
 
 def _part(parameters: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:

@@ -40,7 +40,7 @@ def module_of(network, repeat):
 
 def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
     """The slow twin: one repeat, autograd, a target network that is copied as in the authors' code."""
-    target, slow = copy.deepcopy(module), copy.deepcopy(module)
+    target, slow, average = copy.deepcopy(module), copy.deepcopy(module), copy.deepcopy(mean)
     groups = [{"params": module.parameters()}] + ([] if mean is None else [{"params": mean.parameters()}])
     adam = torch.optim.Adam(groups, eps=1e-8)
     on_dqn = []
@@ -57,7 +57,8 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
             if mean is not None:
                 y_slow_B = losses.dqn_target(reward, *ends, slow(following.unsqueeze(1)))
                 v_B = losses.action_value(mean(state.unsqueeze(1)), action)
-                reward = losses.denoised_reward(reward, v_B, y_slow_B)
+                average_B = losses.action_value(average(state.unsqueeze(1)), action)
+                reward = losses.denoised_reward(reward, average_B, y_slow_B)
             y_dqn_B = losses.dqn_target(reward, *ends, target(following.unsqueeze(1)))
             y_msbe_B = losses.msbe_target(reward, *ends, module(following.unsqueeze(1)))
             terms = {
@@ -69,16 +70,22 @@ def slow_epochs(algorithm, module, data, repeat, orders, rates, mean=None):
             fit_B = 0 if mean is None else losses.dqn_loss(v_B, y_slow_B, huber=False).loss
             (terms.loss + fit_B).mean().backward()
             adam.step()
+            if mean is not None:
+                approach(average, mean, 1 / DCDQN.v_average_updates)
             on_dqn.append(terms.on_dqn_branch.double().mean().item())
-        for old, new in zip(slow.parameters(), module.parameters(), strict=True):
-            old.data += (new.data - old.data) * (SAMPLES // BATCH) / DCDQN.slow_copy_updates
+        approach(slow, module, SAMPLES // BATCH / DCDQN.slow_copy_updates)
     return np.mean(on_dqn)
+
+
+def approach(old, new, share):
+    for mine, theirs in zip(old.parameters(), new.parameters(), strict=True):
+        mine.data += (theirs.data - mine.data) * share
 
 
 @pytest.mark.parametrize("algorithm", ["cdqn", "dqn", "rg", "dcdqn"])
 def test_epochs_equal_autograd_on_the_losses_with_torch_adam(algorithm, monkeypatch):
     monkeypatch.setattr(DCDQN, "slow_copy_updates", 4)  # so that θ̄ is not where it began
-    monkeypatch.setattr(DCDQN, "v_step_size", 3.0)
+    monkeypatch.setattr(DCDQN, "v_average_updates", 3)
     learner = make_learner(algorithm)
     modules = [module_of(learner.network, repeat) for repeat in range(REPEATS)]
     means = [learner.mean_network and module_of(learner.mean_network, repeat) for repeat in range(REPEATS)]

@@ -150,7 +150,8 @@ class FittedQ:
             self._moments[f"{prefix}exp_avg"] = torch.zeros_like(learned.theta)
             self._moments[f"{prefix}exp_avg_sq"] = torch.zeros_like(learned.theta)
         self._next_value_RN = self._next_values()
-        self._slow = copy.deepcopy(network) if algorithm == "dcdqn" else None
+        self._slow = None if mean_network is None else copy.deepcopy(network)
+        self._average = copy.deepcopy(mean_network)
 
     def epoch(self, order_RN: Tensor, learning_rate: float) -> None:
         """Every sample once, in batches, in the given order.
@@ -164,27 +165,31 @@ class FittedQ:
             for prefix, learned in self._learned.items()
         ]
         state_RN, action_RN, reward_RN, next_state_RN = (column.gather(1, order_RN) for column in self.data)
-        target_RN = reward_RN
+        next_value_RN = reward_RN  # RG has no use for it
         if self.algorithm != "rg":
             fresh_RN = self._next_values()
             next_value_RN = fresh_RN.gather(1, order_RN)
             next_value_RN[:, :size] = self._next_value_RN.gather(1, order_RN[:, :size])
-            target_RN = reward_RN + self.gamma * next_value_RN
             self._next_value_RN = fresh_RN
-        slow_target_RN = target_RN
+        slow_target_RN = reward_RN
         if self._slow is not None:
             slow_value_RN = self._slow.q_values(self.data.next_state_RN).amax(2).gather(1, order_RN)
             slow_target_RN = reward_RN + self.gamma * slow_value_RN
-        columns = (state_RN, action_RN, reward_RN, target_RN, slow_target_RN)
+        columns = (state_RN, action_RN, reward_RN, next_value_RN, slow_target_RN)
         batches = [self._batches(column) for column in columns]
         if self.algorithm != "dqn":  # one pass for s and s′: the gradient flows through both
             batches[0] = torch.cat([batches[0], self._batches(next_state_RN)], 2)
-        for x_RB, action_RB, reward_RB, target_RB, slow_target_RB in zip(*batches, strict=True):
-            self._step(x_RB.unsqueeze(2), action_RB, reward_RB, target_RB, slow_target_RB)
+        for x_RB, action_RB, reward_RB, next_value_RB, slow_target_RB in zip(*batches, strict=True):
+            x_RB1 = x_RB.unsqueeze(2)
+            if self.mean_network is not None:  # as losses.denoised_reward
+                reward_RB = reward_RB + self._learn_mean(x_RB1[:, :size], action_RB, slow_target_RB) - slow_target_RB
+            self._step(x_RB1, action_RB, reward_RB, next_value_RB)
             self._moments["step"] += 1
             update = int(self._moments["step"])
             for tensors, factor in zip(with_moments, (1.0, DCDQN.v_step_size), strict=False):
                 fused_adam_step_([tensors], update, factor * learning_rate, self._adam_epsilon)
+            if self._average is not None and self.mean_network is not None:
+                self._average.theta.lerp_(self.mean_network.theta, 1 / DCDQN.v_average_updates)
         if self._slow is not None:  # it values the next states once an epoch, and so it moves once an epoch
             self._slow.theta.lerp_(self.network.theta, min(1.0, len(batches[0]) / DCDQN.slow_copy_updates))
 
@@ -198,8 +203,8 @@ class FittedQ:
             tensor.copy_(torch.as_tensor(state[name]))
 
     def _state(self) -> dict[str, Tensor]:
-        networks = self._learned | ({} if self._slow is None else {"slow_": self._slow})
-        thetas = {f"{prefix}theta": network.theta for prefix, network in networks.items()}
+        networks = {**self._learned, "slow_": self._slow, "average_": self._average}
+        thetas = {f"{prefix}theta": network.theta for prefix, network in networks.items() if network is not None}
         return thetas | {"next_value": self._next_value_RN} | self._moments
 
     def _next_values(self) -> Tensor:
@@ -212,23 +217,18 @@ class FittedQ:
         """(batches, R, B), each batch in one piece of memory."""
         return column_RN.view(len(column_RN), -1, self.batch_size).transpose(0, 1).contiguous()
 
-    def _step(
-        self, x_RB1: Tensor, action_RB: Tensor, reward_RB: Tensor, target_RB: Tensor, slow_target_RB: Tensor
-    ) -> None:
+    def _step(self, x_RB1: Tensor, action_RB: Tensor, reward_RB: Tensor, frozen_value_RB: Tensor) -> None:
         """The gradient of the mean of ½δ² over a batch: δ by ∂Q(s, a), and −γδ by ∂max Q(s′) where it flows there."""
         size = self.batch_size
         *hidden, q_RBA = self.network.forward(x_RB1)
         q_RB = q_RBA[:, :size].gather(2, action_RB.unsqueeze(2)).squeeze(2)
+        target_RB = reward_RB + self.gamma * frozen_value_RB  # as the other one, so that ties are ties
         if self.algorithm == "dqn":
             delta_RB = (q_RB - target_RB) / size
             self.network.backward(x_RB1, hidden, _at(action_RB, delta_RB, q_RBA))
             return
         next_value_RB, next_action_RB = q_RBA[:, size:].max(2)
         msbe_target_RB = reward_RB + self.gamma * next_value_RB
-        if self.mean_network is not None:  # as losses.denoised_reward
-            mean_RB = self._learn_mean(self.mean_network, x_RB1[:, :size], action_RB, slow_target_RB)
-            correction_RB = mean_RB - slow_target_RB
-            msbe_target_RB, target_RB = msbe_target_RB + correction_RB, target_RB + correction_RB
         delta_RB = q_RB - msbe_target_RB
         if self.algorithm == "rg":
             delta_RB = torch.cat([delta_RB, -self.gamma * delta_RB], 1) / size
@@ -247,12 +247,15 @@ class FittedQ:
         x_RM1 = x_RB1.gather(1, rows_RM.unsqueeze(2))
         self.network.backward(x_RM1, self.network.take(hidden, rows_RM), gradient_RMA)
 
-    def _learn_mean(self, network: StackedMLP, x_RB1: Tensor, action_RB: Tensor, target_RB: Tensor) -> Tensor:
-        """V(s, a) as it is, and the gradient of ½(V − y)² for its next step."""
-        *hidden, v_RBA = network.forward(x_RB1)
+    def _learn_mean(self, x_RB1: Tensor, action_RB: Tensor, target_RB: Tensor) -> Tensor:
+        """V(s, a) by its average, and the gradient of ½(V − y)² for its next step."""
+        assert self.mean_network is not None
+        assert self._average is not None
+        *hidden, v_RBA = self.mean_network.forward(x_RB1)
         v_RB = v_RBA.gather(2, action_RB.unsqueeze(2)).squeeze(2)
-        network.backward(x_RB1, hidden, _at(action_RB, (v_RB - target_RB) / self.batch_size, v_RBA))
-        return v_RB
+        gradient_RBA = _at(action_RB, (v_RB - target_RB) / self.batch_size, v_RBA)
+        self.mean_network.backward(x_RB1, hidden, gradient_RBA)
+        return self._average.forward(x_RB1)[-1].gather(2, action_RB.unsqueeze(2)).squeeze(2)
 
 
 def _at(action_RB: Tensor, value_RB: Tensor, q_RBA: Tensor) -> Tensor:
