@@ -57,6 +57,7 @@ COMMON: dict[str, Any] = {
 SETTINGS: dict[str, dict[str, Any]] = {"A": {"loss": "huber", "gamma": 0.99}, "C": {"loss": "mse", "gamma": 0.999}}
 UPDATES = {"A": 15_000, "C": 20_000}
 V_STEP_SIZES = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)
+V_AVERAGES = (10, 30, 300, 1000)
 SLOW_COPY_UPDATES = (20, 200, 5000)
 ROW = 250
 """Updates over which statistics are averaged."""
@@ -130,21 +131,16 @@ def bounded(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
                 yield {"setting": setting, "algorithm": name, "seed": seed} | found
 
 
-def variant(v_step_size: float = DCDQN.v_step_size, slow_copy_updates: int = DCDQN.slow_copy_updates) -> type[DCDQN]:
-    """DC-DQN with another V."""
-    return type("Variant", (DCDQN,), {"v_step_size": v_step_size, "slow_copy_updates": slow_copy_updates})
-
-
 def lag(seeds: range, scale: float) -> Iterator[dict[str, Any]]:
-    """V with other step sizes, with slow copies that move faster or more slowly, and with updates of its own."""
-    variants = [(variant(v_step_size=size), 0) for size in V_STEP_SIZES]
-    variants += [(variant(slow_copy_updates=updates), 0) for updates in SLOW_COPY_UPDATES]
+    """V with other step sizes and averages, with slow copies of other paces, and with updates of its own."""
+    studied = ("v_step_size", "v_average_updates", "slow_copy_updates")
+    values = zip(studied, (V_STEP_SIZES, V_AVERAGES, SLOW_COPY_UPDATES), strict=True)
+    variants = [(type("Variant", (DCDQN,), {name: one}), 0) for name, ones in values for one in ones]
     variants += [(DCDQN, extra) for extra in (1, 3)]
     for seed in seeds:
         for kind, extra in variants:
             found = trained("A", kind, seed, int(scale * UPDATES["A"]), extra)
-            settings = {"v_step_size": kind.v_step_size, "slow_copy_updates": kind.slow_copy_updates}
-            yield settings | {"extra_updates": extra, "seed": seed} | found
+            yield {name: getattr(kind, name) for name in studied} | {"extra_updates": extra, "seed": seed} | found
 
 
 def doubling_end(algorithm: str, v_fits: bool, rate: float, period: int, slow_updates: int, updates: int) -> float:
