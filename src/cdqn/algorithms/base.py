@@ -64,8 +64,6 @@ class Network(NamedTuple):
     slow_copy_updates: int | None = None
     """Over how many updates n a second, slow copy follows: θ̄ ← θ̄ + (θ − θ̄) 10/n after every tenth. `assess` gets it in
     `target`, as "q_slow" if the network is "q"."""
-    features_of: str | None = None
-    """Another network, whose features it takes in place of observations; its gradient does not reach that one."""
 
 
 class BuildNetwork(Protocol):
@@ -74,7 +72,8 @@ class BuildNetwork(Protocol):
     def __call__(self, outputs: int, dueling: bool | None = None, head_on: nn.Module | None = None) -> nn.Module:
         """With this many outputs; `dueling` is by default as the setting says.
 
-        `head_on`: another network, for whose features this is to be a second head; see `Network.features_of`.
+        `head_on`: another network, for whose features this is to be a second head; if that one is "q", `assess` finds
+        them as `online["q_features"]`.
         """
 
 

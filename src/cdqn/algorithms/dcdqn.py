@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+import torch
+
 from cdqn import losses
 from cdqn.algorithms.base import Assessment, BuildNetwork, Network, Networks, TensorBatch
 from cdqn.algorithms.cdqn import CDQN
@@ -32,22 +34,20 @@ class DCDQN(CDQN):
         v = build(spec.num_actions, dueling=False, head_on=q if self.v_shares_torso else None)
         return {
             "q": Network(q, slow_copy_updates=self.slow_copy_updates),
-            "v": Network(
-                v,
-                has_target=False,
-                learning_rate_factor=self.v_step_size,
-                slow_copy_updates=self.v_average_updates,
-                features_of="q" if self.v_shares_torso else None,
-            ),
+            "v": Network(v, False, self.v_step_size, slow_copy_updates=self.v_average_updates),
         }
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
         facts = (batch.reward, batch.terminated, discount)
         slow_B = losses.dqn_target(*facts, target["q_slow"](batch.next_observation))
-        mean_B = losses.action_value(target["v_slow"](batch.observation), batch.action)
+        seen = batch.observation
+        if self.v_shares_torso:
+            with torch.no_grad():
+                seen = online["q_features"](seen)
+        mean_B = losses.action_value(target["v_slow"](seen), batch.action)
         reward_B = losses.denoised_reward(batch.reward, mean_B, slow_B)
         found = super().assess(batch._replace(reward=reward_B), online, target, discount)
-        v_B = losses.action_value(online["v"](batch.observation), batch.action)
+        v_B = losses.action_value(online["v"](seen), batch.action)
         # The mean of y is what the squared error finds; the Huber loss would find something like its median.
         fit = losses.dqn_loss(v_B, slow_B, batch.weight, huber=False)
         statistics = {

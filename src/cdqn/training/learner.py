@@ -35,7 +35,7 @@ from cdqn.nn.adam import (
     step_sizes,
     total_norm,
 )
-from cdqn.nn.features import Features
+from cdqn.nn.features import Features, HasFeatures
 from cdqn.nn.flat import flat_of, flatten_, point_, views
 from cdqn.nn.networks import DuelingCNN, parameter_count
 from cdqn.replay import Batch
@@ -88,12 +88,15 @@ class Learner:
         """θ̄, the slow copies; empty where no network has one."""
         point_(self.slow_networks, self.slow)
         self._factors = {name: network.learning_rate_factor for name, network in networks.items()}
-        self._features = {name: network.features_of for name, network in networks.items() if network.features_of}
-        self._online: Networks = dict(self.networks.items()) | self._on_features(self.networks)
-        slow: Networks = dict(self.slow_networks.items()) | self._on_features(self.slow_networks)
+        self._features = {
+            f"{name}_features": Features(network)
+            for name, network in self.networks.items()
+            if isinstance(network, HasFeatures)
+        }
+        self._online: Networks = {**self.networks, **self._features}
         self._frozen: Networks = {
             name: self.target_networks[name] for name, network in networks.items() if network.has_target
-        } | {f"{name}_slow": slow[name] for name in self._slow_rates}
+        } | {f"{name}_slow": self.slow_networks[name] for name in self._slow_rates}
         self.first_moment = torch.zeros_like(self.theta)
         self.second_moment = torch.zeros_like(self.theta)
         self.learning_rate = config.learning_rate
@@ -282,14 +285,14 @@ class Learner:
     ) -> tuple[Tensor, Tensor]:
         """The update as a function of its tensors, for `compile_for`."""
 
-        copies = views(self.networks, target), views(self.networks, slow) if self._slow_rates else {}
-
         def objective(parameters: dict[str, Tensor]) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-            targets, slow_functions = (self._functions(copy, parameters) for copy in copies)
-            targets |= {f"{name}_slow": slow_functions[name] for name in self._slow_rates}
-            frozen = {name: targets[name] for name in self._frozen}
-            return self._objective(TensorBatch(*batch), self._functions(parameters, parameters), frozen)
+            return self._objective(TensorBatch(*batch), self._functions(parameters), frozen)
 
+        functions = self._functions(views(self.networks, target))
+        if self._slow_rates:
+            slow_functions = self._functions(views(self.networks, slow))
+            functions |= {f"{name}_slow": slow_functions[name] for name in self._slow_rates}
+        frozen = {name: functions[name] for name in self._frozen}
         gradients, (td_error_abs_B, stats) = grad(objective, has_aux=True)(views(self.networks, theta))
         pairs = zip(gradients.values(), self.networks.parameters(), strict=True)
         flat_gradient = torch.cat([flat_of(gradient, parameter) for gradient, parameter in pairs])
@@ -298,34 +301,16 @@ class Learner:
         adam_step_(theta, first, second, gradient, sizes, parts_of(self._lengths, list(self._factors.values()), theta))
         return td_error_abs_B, torch.cat([stats, norm.unsqueeze(0)])
 
-    def _functions(self, parameters: Mapping[str, Tensor], online: Mapping[str, Tensor]) -> dict[str, Forward]:
-        """The networks as functions of observations, with these parameters; features are those of the online ones."""
-        return {name: partial(self._call, name, parameters, online) for name in self.networks}
-
-    def _call(
-        self, name: str, parameters: Mapping[str, Tensor], online: Mapping[str, Tensor], observation: Tensor
-    ) -> Tensor:
-        call = partial(functional_call, self.networks[name], _part(parameters, name))
-        if (below := self._features.get(name)) is None:
-            output: Tensor = call((observation,))
-            return output
-        theirs = {f"network.{key}": value for key, value in _part(online, below).items()}
-        return _call_on_features(call, partial(functional_call, Features(self.networks[below]), theirs), observation)
-
-    def _on_features(self, heads: nn.ModuleDict) -> dict[str, Forward]:
-        """Those of the networks, or of their slow copies, that are heads on the features of another one."""
-        return {
-            name: partial(_call_on_features, heads[name], Features(self.networks[below]))
-            for name, below in self._features.items()
-            if name in heads
-        }
-
-
-def _call_on_features(head: Forward, features: Forward, observation: Tensor) -> Tensor:
-    """A network on another one's features, through which no gradient flows."""
-    with torch.no_grad():
-        found = features(observation)
-    return head(found.detach())
+    def _functions(self, parameters: Mapping[str, Tensor]) -> dict[str, Forward]:
+        """The networks, and what they give to their heads, as functions of observations, with these parameters."""
+        functions: dict[str, Forward] = {}
+        for name, network in self.networks.items():
+            part = _part(parameters, name)
+            functions[name] = partial(functional_call, network, part)
+            if features := self._features.get(f"{name}_features"):
+                theirs = {f"network.{key}": value for key, value in part.items()}
+                functions[f"{name}_features"] = partial(functional_call, features, theirs)
+        return functions
 
 
 def _part(parameters: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
