@@ -10,6 +10,7 @@ from cdqn.algorithms import CDQN, DCDQN
 from cdqn.config import Config
 from cdqn.errors import ConfigError
 from cdqn.nn.networks import parameter_count
+from cdqn.training.build import first_networks
 from helpers import random_batch
 
 SAMPLES = batch([0, 1, 2], [0, 1, 0], [1.0, 0.0, 2.0], [1, 2, 0], [False, False, True])
@@ -29,7 +30,7 @@ def networks(v=V):
 
 
 def assess(online, samples=SAMPLES, average=AVERAGE, **settings):
-    copies = {"q": FROZEN, "q_slow": SLOW, "v_slow": average}
+    copies = {"q": FROZEN, "q_slow": SLOW} | ({} if average is None else {"v_slow": average})
     target = {name: table(rows)[0]["q"] for name, rows in copies.items()}
     return algorithm(DCDQN, **settings).assess(samples, online, target, 0.5)
 
@@ -74,6 +75,23 @@ def test_with_an_exact_v_it_is_cdqn_where_nothing_is_random():
     ours, theirs = assess(online, average=exact), algorithm(CDQN).assess(SAMPLES, online, target, 0.5)
     torch.testing.assert_close(ours.loss, theirs.loss)
     torch.testing.assert_close(ours.td_error_abs, theirs.td_error_abs)
+
+
+@pytest.mark.parametrize(("hidden", "step_size", "average_updates"), [((), 1.0, None), ((8,), 3.0, 100)])
+def test_v_is_quick_and_averaged_where_it_is_no_table(hidden, step_size, average_updates):
+    settings = {"hidden": hidden, "dueling": bool(hidden)}
+    agent = cdqn.Agent("FrozenLake-v1", algorithm="dcdqn", **settings)
+    v = first_networks(agent.spec, agent.config, DCDQN(agent.config))["v"]
+    assert (v.learning_rate_factor, v.slow_copy_updates) == (step_size, average_updates)
+
+
+def test_without_an_average_the_loss_takes_v_itself():
+    online, q, values = networks(AVERAGE)
+    averaged, plain = assess(online), assess(online, average=None)
+    torch.testing.assert_close(averaged.loss, plain.loss)
+    plain.loss.sum().backward()
+    assert q.grad[2, 0] == -3.0
+    assert values.grad[2, 0] == 1.0, "the gradient of Q's loss flows into V"
 
 
 def test_weights_act_on_both_parts():

@@ -22,9 +22,10 @@ class DCDQN(CDQN):
     slow_copy_updates = 1000
     """V has so long to follow. What Q has learned since then acts at once, with its noise (docs/denoised.md)."""
     v_step_size = 3.0
-    """As a multiple of Q's: V has to be quick, or what is new to it is taken for noise."""
+    """As a multiple of Q's: V has to be quick, or what is new to it is taken for noise. In a table it is 1."""
     v_average_updates = 100
-    """The loss takes V from an average over so many updates, because V's own noise would be in every target."""
+    """The loss takes V from an average over so many updates, because V's own noise would be in every target. In a table
+    there is no average: an entry is not disturbed by what others learn."""
     v_shares_torso = False
     """Whether V is a second head on Q's features, which it does not change, in place of a network of its own."""
 
@@ -32,9 +33,11 @@ class DCDQN(CDQN):
         q = build(spec.num_actions)
         # V is without dueling streams: nobody takes its maximum, and it is half as large.
         v = build(spec.num_actions, dueling=False, head_on=q if self.v_shares_torso else None)
+        is_table = not (self.config.hidden or self.config.network)
+        step_size, average_updates = (1.0, None) if is_table else (self.v_step_size, self.v_average_updates)
         return {
             "q": Network(q, slow_copy_updates=self.slow_copy_updates),
-            "v": Network(v, False, self.v_step_size, slow_copy_updates=self.v_average_updates),
+            "v": Network(v, has_target=False, learning_rate_factor=step_size, slow_copy_updates=average_updates),
         }
 
     def assess(self, batch: TensorBatch, online: Networks, target: Networks, discount: float) -> Assessment:
@@ -44,10 +47,10 @@ class DCDQN(CDQN):
         if self.v_shares_torso:
             with torch.no_grad():
                 seen = online["q_features"](seen)
-        mean_B = losses.action_value(target["v_slow"](seen), batch.action)
+        v_B = losses.action_value(online["v"](seen), batch.action)
+        mean_B = losses.action_value(target["v_slow"](seen), batch.action) if "v_slow" in target else v_B
         reward_B = losses.denoised_reward(batch.reward, mean_B, slow_B)
         found = super().assess(batch._replace(reward=reward_B), online, target, discount)
-        v_B = losses.action_value(online["v"](seen), batch.action)
         # The mean of y is what the squared error finds; the Huber loss would find something like its median.
         fit = losses.dqn_loss(v_B, slow_B, batch.weight, huber=False)
         statistics = {
