@@ -118,7 +118,8 @@ class StackedMLP:
 class FittedQ:
     """The algorithms on fixed data, an epoch at a time; they differ in `_step` alone. The loss is ½δ².
 
-    DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns the slow copy's target on average.
+    DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns the slow copy's target on average; the
+    loss takes it from an average of its parameters.
     """
 
     def __init__(
