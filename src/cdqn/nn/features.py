@@ -6,6 +6,7 @@ from cdqn.errors import ConfigError
 from cdqn.nn.networks import MLP, BoardCNN, DuelingCNN, Head, he_initialize, pytorch_initialize
 
 HasFeatures = MLP | BoardCNN | DuelingCNN
+"""The networks that are made of features and a head."""
 
 
 class Features(nn.Module):
