@@ -116,10 +116,10 @@ class StackedMLP:
 
 
 class FittedQ:
-    """The algorithms on fixed data, an epoch at a time; they differ in `_step`, and DC-DQN in its rewards. The loss is ½δ².
+    """The algorithms on fixed data, an epoch at a time; they differ in `_step`, and DC-DQN in its rewards.
 
-    DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns the slow copy's target on average; the
-    loss takes it from an average of its parameters.
+    The loss is ½δ². DC-DQN (docs/denoised.md) has a second network, `mean_network`, which learns the slow copy's target
+    on average; the loss takes it from an average of its parameters.
     """
 
     def __init__(
